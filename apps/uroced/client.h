@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The record that uroced has of a client: its connection and, when the client has attached, shared
- * memory with rings. The control thread and the data path own different fields. The data path uses
- * its fields from data_link() until data_unlink().
+ * The record that uroced has of a client: its connection and, when the client has attached, its
+ * shared memory with rings. The control thread and the data path own different fields. The data
+ * path uses its fields from data_link() until data_unlink().
  */
 
 #include <stdatomic.h>
@@ -31,8 +31,8 @@ struct counters {
 	counter wakes;   /* number of WAKE messages sent to the client */
 	counter busy_ns; /* nanoseconds that the turns of the client took */
 	/*
-	 * number of dropped frames for each reason. For RING_FULL and BUFFER these are frames that
-	 * were to be delivered to the client, for other reasons frames that the client sent.
+	 * number of dropped frames for each reason. With the reasons RING_FULL and BUFFER, the
+	 * frames were to be delivered to the client; with other reasons, the client had sent them.
 	 */
 	counter drop[FRAME_NB_DROPS];
 };
@@ -46,24 +46,34 @@ counter_add(counter *counter, uint64_t nb)
 
 struct client;
 
-/** A ring that carries frames down to a client, as the data path sees the ring. */
+/** A ring from uroced to a client, as the data path sees the ring. */
 struct client_down {
 	struct uroce_spsc_end end;
-	uint32_t nb_new; /* number of descriptors that are filled and not published yet */
+	/* number of frames that were written to the ring and are not published to the client yet */
+	uint32_t nb_new;
 	/*
-	 * valid if is_touched: number of descriptors that had room for a frame when the ring was
-	 * put in the list data.touched
+	 * valid if `is_touched`: number of frames for which the ring had room when it was put in
+	 * the list data.touched
 	 */
 	int32_t room;
-	/* the ring is in the list data.touched: rings with frames that are not published yet */
+	/*
+	 * the ring is in data.touched, the list of rings with frames that are not published to
+	 * their clients yet
+	 */
 	bool is_touched;
-	/* index up to which the client had taken descriptors when the ring was last found full */
+	/*
+	 * number of descriptors, modulo 2^32, that the client had taken from the ring when the ring
+	 * was last found full
+	 */
 	uint32_t taken;
 	struct client *client;
 	struct client_down *next;
 };
 
-/** A barrier that the data path has reached in a ring up and has not passed yet. */
+/**
+ * A barrier that the data path has reached in a ring from a client and has not passed yet. A
+ * barrier is a descriptor that is passed when all earlier frames have been forwarded.
+ */
 struct client_barrier {
 	bool is_met;
 	/* number of the barrier; the data path numbers barriers from 1 on */
@@ -74,14 +84,17 @@ struct client_barrier {
 };
 
 /**
- * Marks in the rings up of a client. The marked frames are those that were in the rings when a
- * barrier of another client was reached. One set of marks is for all barriers up to the barrier
- * `number`.
+ * Marks in the rings from a client to uroced. The marked frames are the frames that were in the
+ * rings when the data path reached a barrier of another client. One set of marks serves all
+ * barriers up to the barrier `number`.
  */
 struct client_marks {
 	uint64_t number; /* number of the newest barrier for which the rings are marked */
 	uint64_t passed; /* number of the newest barrier whose marked frames have all been taken */
-	/* valid if number != passed: the index in each ring up where the marked frames end */
+	/*
+	 * valid if number != passed: for each ring from the client, the index where the marked
+	 * frames end
+	 */
 	uint32_t index[UROCE_SHM_PAIRS_MAX];
 };
 
@@ -89,8 +102,8 @@ struct mapper;
 struct mapper_area;
 
 /**
- * The user ID of the connection manager (cm_process.h) for turns, limits and readers. No process
- * has this user ID. So the connection manager has turns, limits and a reader of its own.
+ * The user ID by which the connection manager (cm_process.h) is counted. No process has this user
+ * ID. So turns, limits and the reader process of the connection manager are its own.
  */
 #define CLIENT_UID_MANAGER ((uid_t)-1)
 
@@ -99,16 +112,17 @@ struct client {
 	 * While the client is linked to the data path, only the data path changes the fields from
 	 * here to `counters`.
 	 */
-	uint32_t next_pair; /* index of the pair of rings from which the next batch is taken */
-	uint32_t runq_pos;  /* index of the client in the run queue, data.runq */
-	uint64_t active_ns; /* time of the last round that took a descriptor from a ring up */
+	uint32_t next_pair; /* index of the ring from which the data path takes the next batch */
+	uint32_t runq_pos;  /* index of the client in data.runq, the run queue */
+	/* time of the last round in which the data path took a descriptor from the client */
+	uint64_t active_ns;
 	/*
 	 * nanoseconds that are left of the client's turn; a negative value is time that the client
 	 * used beyond its turn
 	 */
 	int64_t credit_ns;
 	/*
-	 * a ring down has frames for a client that sleeps, so the client's next turn with credit
+	 * a ring has frames for the client, which sleeps, so the client's next turn with credit
 	 * begins with a WAKE message
 	 */
 	bool is_wake_due;
@@ -117,15 +131,17 @@ struct client {
 	 * next round
 	 */
 	bool is_cut_short;
-	/* for each ring up: the barrier that was reached and is not passed yet, if there is one */
+	/*
+	 * for each ring from the client: the barrier that was reached and is not passed yet, if any
+	 */
 	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX];
-	/* number of rings up in which a barrier was reached and is not passed yet */
+	/* number of rings from the client in which a barrier was reached and is not passed yet */
 	unsigned nb_barriers;
 	struct client_marks marks;
 	/*
-	 * The next three fields are for a client whose ring down was found full: whether senders
-	 * wait for the client, when the ring was last found full, and how long senders may still
-	 * wait.
+	 * The next three fields are for a client that was found without room in one of its rings:
+	 * whether senders of frames wait for the client, when a ring was last found full, and how
+	 * long senders may still wait.
 	 */
 	bool is_awaited;
 	uint64_t full_ns, wait_budget_ns;
@@ -145,33 +161,39 @@ struct client {
 	atomic_bool is_broken;
 	/* The control thread alone writes the fields from here on. */
 	/*
-	 * the client has sent HELLO of the version that uroced has. So uroced sends the message
-	 * HOST to the client when the host changes
+	 * the client has sent HELLO with the protocol version of uroced. So uroced sends the
+	 * message HOST to the client when the addresses of the host change
 	 */
 	bool is_greeted;
 	bool is_attached;
-	/* the message HOST is to be sent when the socket of the client has room */
+	/* the message HOST is to be sent as soon as the socket of the client has room */
 	bool is_host_due;
-	/* the last message LEASE of the client, for `nb_wanted` blocks, has no reply yet */
+	/*
+	 * uroced has not replied yet to the last message LEASE of the client, which asked for
+	 * `nb_wanted` blocks of QP numbers
+	 */
 	bool has_request;
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
-	 * index of the reader that has a job of this client; -1 if no reader has one. While a
-	 * reader has a job, no message of the client is received.
+	 * index of the reader process that has a job for this client; -1 if none has one. While a
+	 * reader has a job, uroced receives no message from the client.
 	 */
 	int reader;
-	uint64_t job_number; /* the number of the job that `reader` has */
+	uint64_t job_number; /* the number of the job that the reader process `reader` has */
 	/*
-	 * the message ATTACH of the client, while a reader seals the shared memory; otherwise NULL
+	 * the message ATTACH of the client, while a reader process seals the shared memory;
+	 * otherwise NULL
 	 */
 	struct uroce_mux_attach *attaching;
-	/* the record that the mapper has of the shared memory; NULL if no memory is mapped */
+	/*
+	 * the record that the mapper has of the client's shared memory; NULL if no memory is mapped
+	 */
 	struct mapper_area *part;
 	/*
-	 * How many messages and new connections of all clients were handled when this client's last
-	 * message was handled, or when this client connected. Of the clients of a user that have a
-	 * message, the one with the lowest number is handled first.
+	 * How many messages and new connections of all clients had been handled when this client's
+	 * last message was handled, or when this client connected. If several clients of a user
+	 * have a message, the client with the lowest number is served first.
 	 */
 	uint64_t served;
 	pid_t pid;
@@ -183,8 +205,8 @@ struct client {
 struct client *client_create(int socket, uint16_t slot);
 
 /**
- * Free the record of a client and the objects of the record, except for the socket. The mapper
- * unmaps the shared memory.
+ * Free the record of a client with all that it owns, except for the socket. The mapper unmaps the
+ * shared memory.
  */
 void client_destroy(struct client *client, struct mapper *mapper);
 
@@ -202,15 +224,15 @@ const char *client_map(struct client *client, struct mapper *mapper,
 /**
  * Begin to use the rings of sealed shared memory, and create the eventfd by which the client wakes
  * the data path of uroced. The indexes of the rings stay as an earlier uroced process left them.
- * @param mapper  the mapper that enters the pages into the page table
+ * @param mapper  the mapper that enters the pages of the memory into the page table
  * @return NULL if the memory is accepted, otherwise the reason why it is refused, as the end of a
  *         sentence
  */
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /**
- * Read the indexes of all rings in the shared memory, and begin to use the rings. Unlike
- * client_take_up(), the function needs neither a mapper nor a doorbell.
+ * Read the indexes of all rings in the shared memory of a client, and begin to use the rings.
+ * Unlike client_take_up(), the function needs neither a mapper nor a doorbell.
  * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);
@@ -221,7 +243,7 @@ client_is_manager(const struct client *client)
 	return client->uid == CLIENT_UID_MANAGER;
 }
 
-/** Get the slot and the user of a client, by which the table of leases identifies the client. */
+/** Get the slot and the user of a client. The table of leases identifies the client by them. */
 static inline struct lessee
 client_lessee(const struct client *client)
 {

@@ -88,7 +88,8 @@ struct cm_ports {
 int cm_ports_create(void);
 
 /**
- * Map the shared memory with the records of listeners' ports. @return NULL after an error, with
+ * Map the shared memory with the records of listeners' ports.
+ * @return NULL after an error, with
  * errno
  */
 struct cm_ports_file *cm_ports_map(int fd);

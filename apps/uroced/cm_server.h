@@ -7,10 +7,10 @@
  * The server of the connection manager: accepts clients, and makes the calls that the clients
  * request (mux/cm_message.h). One thread does everything, and waits for no client.
  *
- * 	cm_server.c  connections, turns, and the notices about events
- * 	cm_calls.c   the requests: what a client may request, and the calls
- * 	cm_ids.c     which client owns which id
- * 	cm_report.c  requests of uroced's telemetry
+ *	cm_server.c  connections, turns, and the notices about events
+ *	cm_calls.c   the requests: what a client may request, and the calls
+ *	cm_ids.c     which client owns which id
+ *	cm_report.c  requests of uroced's telemetry
  *
  * A request is received only if the socket of its client has room for the reply. So a client that
  * does not read is not served, and needs no memory. The connection of such a client is closed after

@@ -33,7 +33,7 @@ struct control {
 	struct lease_table *leases;
 	/* limits of each user; the control thread holds `stats_lock` when it writes this field */
 	struct user_limits limits;
-	/* number of refusals for each kind of limit of a user (enum user_limit) */
+	/* number of refusals for each limit of enum user_limit, over all users */
 	counter refused[NB_USER_LIMITS];
 	struct mapper mapper;
 	struct readers readers;
@@ -52,29 +52,29 @@ struct control {
 	 */
 	int cm_reports;
 	/*
-	 * all clients by slot. The control thread holds `stats_lock` when it writes this array or
-	 * the flag `is_attached` of a client.
+	 * all clients, indexed by client.slot. The control thread holds `stats_lock` when it writes
+	 * this array or the flag `is_attached` of a client.
 	 */
 	struct client *client[CLIENTS_MAX];
 	/*
-	 * number of attached clients without the connection manager; the control thread writes it,
-	 * and telemetry reads it
+	 * number of attached clients, not counting the connection manager; the control thread
+	 * writes it, and telemetry reads it
 	 */
 	atomic_uint nb_attached;
 	unsigned next_slot;
 	/*
-	 * Time before which no block is leased, so that clients of the former uroced process can
-	 * take back their blocks first.
+	 * Time before which uroced leases no block of QP numbers, so that clients of the former
+	 * uroced process can take back their blocks first.
 	 */
 	uint64_t lease_ns;
 	int listener;
 	int epoll_fd, signal_fd;
 	/*
-	 * accept() has failed, since the process has no free descriptor; so the listening socket is
-	 * not polled for a while
+	 * accept() has failed, since the process has no free descriptor; so the control thread does
+	 * not poll the listening socket for a while
 	 */
 	bool is_deaf;
-	/* number of messages of clients and new connections that were handled */
+	/* number of messages of clients and new connections that the control thread has handled */
 	uint64_t nb_served;
 	bool has_due; /* a message for some client waits for room in the client's socket */
 	bool is_ending;
@@ -99,7 +99,7 @@ void control_join(struct control *control);
 /** Set `signals` to the signals that end uroced or let it read its configuration again. */
 void control_set_signals(sigset_t *signals);
 
-/** Sums over all clients of a user. */
+/** What all clients of a user have together. */
 struct user_sum {
 	uint32_t nb_clients;
 	uint32_t nb_pairs;
@@ -111,8 +111,8 @@ struct user_sum control_sum_of(const struct control *control, uid_t uid);
 void control_leave(struct control *control, struct client *client, const char *why);
 
 /**
- * Give a job of a client to its user's reader. Messages of the client are not received until the
- * reader has replied.
+ * Give a job to the reader process of a client's user. Messages of the client are not received
+ * until the reader has replied.
  * @return 0, or -errno
  */
 int control_ask_reader(struct control *control, struct client *client, struct reader_job *job,
@@ -128,13 +128,13 @@ uint64_t control_now_ns(void);
 void handler_take(struct control *control, struct client *client);
 
 /**
- * Handle the reply of a reader to a client's job. The function may free the client.
+ * Handle the reply of a reader process to a job of a client. The function may free the client.
  * @param fd  the descriptor that came with the reply; the caller closes it
  */
 void handler_take_reply(struct control *control, struct client *client,
 			const struct reader_answer *answer, int fd);
 
-/** Send REFUSED to a client, with the reason, and end its connection. */
+/** Send a client the message REFUSED with the reason, and end its connection. */
 __attribute__((format(printf, 4, 5))) void
 handler_refuse(struct control *control, struct client *client, int error, const char *format, ...);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The data path: one thread that forwards frames between clients and the wire, in rounds. Between
- * two rounds the thread runs the commands of the control thread.
+ * The data path: one thread of uroced that forwards frames between clients and the wire, in rounds.
+ * Between two rounds the thread runs the commands of the control thread.
  *
  *	forward.c    a round: takes frames from clients by deficit round robin, and delivers them
  *	run_queue.c  the clients whose rings a round reads
@@ -32,37 +32,37 @@ struct data;
 struct rte_mbuf;
 struct uroce_neigh;
 
-/** Maximum number of descriptors that are taken from a ring in one batch. */
+/** Maximum number of descriptors that the data path takes from a ring of a client in one batch. */
 #define DATA_BATCH 32u
 
 /**
- * The time in nanoseconds that a client may use in each round. A batch of the longest frames takes
- * about as long.
+ * The time in nanoseconds that a client may use in each round of the data path. To forward
+ * DATA_BATCH frames of maximum length takes about as long.
  */
 #define DATA_TURN_NS INT64_C(15000)
 
 /**
- * The maximum times that are charged to a client for a batch: without a multicast frame, and with
- * one, of which each client gets a copy. The thread cannot distinguish the time in which another
- * thread had its CPU from the time of its own work. So time above these limits is charged to no
- * client.
+ * The maximum times in nanoseconds that are charged to a client for one batch of its frames: for a
+ * batch without a multicast frame, and for a batch with one, of which each client gets a copy. The
+ * thread cannot distinguish the time in which another thread had its CPU from the time of its own
+ * work. So time above these limits is charged to no client.
  */
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
 
 /**
- * Time in nanoseconds after which a client that has sent nothing loses its turns. The client gets
- * turns again when it rings its doorbell.
+ * Time in nanoseconds after which a client that has sent nothing loses its turns: the data path
+ * does not read its rings. The client gets turns again when it rings its doorbell.
  */
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
 /**
- * Time in nanoseconds for which frames wait for a port, or for a client, that takes no frames.
- * Afterwards frames for this port or client are dropped.
+ * Time in nanoseconds for which frames wait for a port that transmits nothing, or for a client that
+ * takes no frames from its ring. Afterwards frames for this port or client are dropped.
  */
 #define DATA_STALL_NS UINT64_C(20000000)
 
-/** Maximum number of frames that wait until the port has room for them. */
+/** Maximum number of frames that wait in uroced until the port has room for them. */
 #define WIRE_PENDING_MAX (4 * UROCE_BURST)
 
 struct wire {
@@ -76,17 +76,21 @@ struct wire {
 	unsigned nb_pending;
 	struct rte_mbuf *spare[DATA_BATCH];
 	unsigned nb_spare;
-	/* time at which the port last took a frame, or at which no frame was pending */
+	/*
+	 * time at which the port last took a frame or, if it is later, at which no frame was
+	 * pending
+	 */
 	uint64_t moved_ns;
-	uint64_t nb_emptied; /* number of receive bursts after which the port had no more frames */
+	/* number of receive bursts after which the port had no more received frames */
+	uint64_t nb_emptied;
 	uint64_t link_check_ns;
 	struct uroce_token_bucket replies; /* limits the replies to Get(ClassPortInfo) */
 	/*
-	 * the counters of frames "up" count those that were transmitted to the wire, the counters
-	 * "down" those that were received from it
+	 * "up" counters of frames count the frames that were transmitted to the wire, "down"
+	 * counters the frames that were received from it
 	 */
 	struct counters counters;
-	/* the counters of the port `udp` at the last call of wire_read_udp_counters() */
+	/* the counters of the port `udp`, copied by the last call of wire_read_udp_counters() */
 	counter udp[UROCE_UDP_COUNTER_NB];
 };
 
@@ -100,41 +104,52 @@ struct data_cmd {
 struct data {
 	struct frame_host host;
 	struct lease_table *leases;
-	/* the attached clients by slot; NULL in a slot without a client */
+	/* the attached clients, indexed by client.slot; NULL in a slot without a client */
 	struct client *client[CLIENTS_MAX];
-	/* the run queue: first the clients that have turns, then the clients that have no turns */
+	/*
+	 * the run queue: first the clients that have turns, then the clients without turns, whose
+	 * rings are not read
+	 */
 	struct client *runq[CLIENTS_MAX];
 	unsigned nb_clients;
-	/* number of clients that have turns; these clients are the first in `runq` */
+	/* number of clients that have turns; these clients are the first ones in `runq` */
 	unsigned nb_active;
 	unsigned first;        /* the index in `runq` of the client that begins the next round */
-	uint64_t doorbells_ns; /* time at which the doorbells were last polled */
-	/* number of polls of the doorbells that reported every doorbell that had been rung */
+	uint64_t doorbells_ns; /* time at which the doorbells of clients were last polled */
+	/* number of polls of the doorbells that reported every doorbell that clients had rung */
 	uint64_t nb_heard;
 	uint64_t nb_rounds;
-	uint64_t nb_barriers; /* number of barriers that the data path has reached */
-	unsigned nb_waiting;  /* number of barriers that were reached and are not passed yet */
+	uint64_t nb_barriers; /* number of barriers that the data path has reached in rings */
+	/* number of barriers that the data path has reached and not passed yet */
+	unsigned nb_waiting;
 	struct client_down *touched;
 	struct wire wire;
 	struct groups groups; /* multicast groups of the port `udp`; none on other ports */
-	/* clock that measures the time of turns: uroce_clock_ns(), or the clock of a test */
+	/*
+	 * clock that measures the time of clients' turns: uroce_clock_ns(), or the clock of a test
+	 */
 	uint64_t (*read_clock)(void);
-	uint64_t now_ns;  /* time at which this round began */
+	uint64_t now_ns;  /* time at which the current round began */
 	uint64_t last_ns; /* time at which the previous round began */
 	counter busy_ns;  /* nanoseconds spent on rounds that moved at least one frame */
-	/* number of rounds of the loop, including the sleeps, for data_progress() */
+	/*
+	 * number of rounds of the data path, including rounds that only slept, for data_progress()
+	 */
 	counter nb_loops;
-	/* copies of the headers of the frames in the current batch */
+	/* copies of the headers of the frames in the current batch, which clients cannot change */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
-	/* The idle policy uses `notices`, `epoll_fd`, `wake_fd` and `is_down`. */
+	/* The idle policy of the data path uses `notices`, `epoll_fd`, `wake_fd` and `is_down`. */
 	struct uroce_rx_wakeups notices;
-	int epoll_fd; /* an epoll descriptor that watches the doorbells and `wake_fd` */
+	int epoll_fd; /* an epoll descriptor that watches the clients' doorbells and `wake_fd` */
 	int wake_fd;  /* an eventfd by which the control thread wakes the data path */
-	/* an eventfd that wakes the control thread after a client wrote an impossible index */
+	/*
+	 * an eventfd that wakes the control thread after a client wrote an impossible index to a
+	 * ring
+	 */
 	int broken_fd;
 	/*
-	 * the data path may sleep until a wake-up: it has requested doorbells in the rings, and has
-	 * armed the RX wake-up if the port has one
+	 * the data path may sleep until a wake-up: it has requested doorbells in the clients'
+	 * rings, and has armed the RX wake-up if the port has one
 	 */
 	bool is_down;
 	bool is_ending;
@@ -157,7 +172,8 @@ void data_run(struct data *data);
 
 /**
  * Get a number that increases as long as the data path runs: at least every
- * UROCE_IDLE_WAKEUP_MAX_NS, also while no frame moves. Any thread may call this function.
+ * UROCE_IDLE_WAKEUP_MAX_NS, even if there are no frames to forward. Any thread may call this
+ * function.
  */
 static inline uint64_t
 data_progress(const struct data *data)
@@ -170,12 +186,12 @@ data_progress(const struct data *data)
  * the data path, and waits until the data path has run the command.
  */
 
-/** Give an attached client to the data path. @return 0, or -errno: the client was not added */
+/** Let the data path serve an attached client. @return 0, or -errno: the client was not added */
 int data_link(struct data *data, struct client *client);
 
 /**
- * Take a client away from the data path. After the call, the data path uses neither the client nor
- * its shared memory.
+ * Let the data path stop serving a client. After the call, the data path uses neither the client
+ * nor its shared memory.
  */
 void data_unlink(struct data *data, struct client *client);
 
@@ -185,20 +201,20 @@ void data_end(struct data *data);
 /* The functions from here to data_publish() are in forward.c. */
 
 /**
- * Run one round.
+ * Run one round of the data path.
  * @return 0 if no frame was forwarded or dropped, and no barrier and no WAKE message waits
  */
 unsigned data_round(struct data *data);
 
 /**
- * Check whether a frame of some client waits for room in a ring or in the port, or a barrier waits
- * to be passed.
+ * Check whether a frame of some client waits for room in a ring of its receiver or in the port, or
+ * a barrier waits to be passed.
  */
 bool data_waits(const struct data *data);
 
 /**
- * Request doorbells from all clients that have turns.
- * @return whether the rings up of all these clients are empty
+ * Request doorbells from all clients that have turns, so that the data path may sleep.
+ * @return whether these clients have no frames in their rings for uroced
  */
 bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
@@ -215,8 +231,8 @@ struct pieces {
 };
 
 /**
- * Deliver a frame from the wire to the client that has the QP number. If the client has no room,
- * the drop is counted for the client, and the result is FRAME_PASSES.
+ * Deliver a frame from the wire to the client that holds the destination QPN of the frame. If this
+ * client has no room, the drop is counted for the client, and the result is FRAME_PASSES.
  * @return FRAME_PASSES, or why the frame is dropped
  */
 enum frame_drop data_deliver(struct data *data, const struct frame *frame,
@@ -232,12 +248,12 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 unsigned data_deliver_all(struct data *data, const struct client *from, const struct frame *frame,
 			  const struct pieces *pieces);
 
-/** Make the frames that were written to rings down visible to the clients. */
+/** Publish the frames that were written to the clients' rings, so that the clients see them. */
 void data_publish(struct data *data);
 
 /* The functions from here to runq_awake() are in run_queue.c. */
 
-/** Add a client to the clients that have turns. */
+/** Give turns to a client that is not in the run queue yet. */
 void runq_add(struct data *data, struct client *client);
 
 /** Remove a client from the run queue. */
@@ -248,19 +264,19 @@ void runq_activate(struct data *data, struct client *client);
 
 /**
  * Take the turns from clients that have sent nothing for RUNQ_PARK_NS. The function may be called
- * only between rounds.
+ * only between two rounds of the data path.
  */
 void runq_park_idle(struct data *data);
 
 /**
- * Handle the doorbell that a client has rung. A client without turns that has a frame in a ring up
- * gets turns again.
+ * Handle the doorbell that a client has rung. A client without turns gets turns again if one of its
+ * rings has a frame for uroced.
  */
 void runq_on_doorbell(struct data *data, struct client *client);
 
 /**
  * Request that a client rings its doorbell when it sends its next frame.
- * @return whether all rings from the client to uroced are empty
+ * @return whether the client has no frames in its rings for uroced
  */
 bool runq_may_sleep(struct client *client);
 
@@ -269,30 +285,33 @@ void runq_awake(struct client *client);
 
 /* The functions from here to wire_receive() are in wire.c. */
 
-/** Copy the counters of the port `udp` for other threads. On other ports nothing happens. */
+/**
+ * Copy the counters of the port `udp` to `udp`, where other threads read them. On other ports the
+ * function does nothing.
+ */
 void wire_read_udp_counters(struct wire *wire);
 
 void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh);
 void wire_fini(struct wire *wire);
 
 /**
- * Check whether a frame for the wire may leave its ring up now: the wire has room for the frame, or
- * the frame is dropped because there is no link.
+ * Check whether a frame for the wire may leave the ring of its client: the port has room for the
+ * frame, or the frame is dropped because there is no link.
  */
 bool wire_has_room(struct wire *wire);
 
 /**
- * Copy a frame to the frames that are pending for the port.
+ * Copy a frame to the frames that wait for the port.
  * @return FRAME_PASSES, or FRAME_DROP_WIRE
  */
 enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);
 
-/** Pass the pending frames to the port. */
+/** Pass the frames that wait for the port to the port. */
 void wire_flush(struct wire *wire, uint64_t now_ns);
 
 /**
- * Receive a burst from the port. Each frame is delivered to clients, answered by uroced, or
- * dropped.
+ * Receive a burst of frames from the port. Each frame is delivered to clients, answered by uroced,
+ * or dropped.
  * @return the number of frames
  */
 unsigned wire_receive(struct data *data);

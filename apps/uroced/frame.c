@@ -105,7 +105,8 @@ struct rest {
 };
 
 /*
- * Take the next `len` bytes of a frame that is being parsed. @return NULL if there are fewer bytes
+ * Take the next `len` bytes of a frame that is being parsed.
+ * @return NULL if there are fewer bytes
  */
 static const void *
 take(struct rest *rest, uint32_t len)

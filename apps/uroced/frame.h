@@ -5,10 +5,10 @@
 /**
  * @file
  * Parses the first bytes of frames and filters frames. A client may send only frames that its host
- * could send and that an engine does send. From the wire only those frames pass that a client can
- * use.
+ * could send and that the RDMA library of a client does send. From the wire only frames that a
+ * client can use pass.
  *
- * All decisions are made on a copy that clients cannot change.
+ * All decisions are made on a copy of these bytes that clients cannot change.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
  */
 #define FRAME_HEAD            128u
 
-#define FRAME_QPN_GROUP       0xffffffu /* the QPN of multicast datagrams */
+#define FRAME_QPN_GROUP       0xffffffu /* the destination QPN of multicast datagrams */
 #define FRAME_QPN_NONE        UINT32_MAX
 
 #define FRAME_QKEY_PRIVILEGED 0x80000000u /* the bit that makes a Q_Key privileged */
@@ -31,8 +31,8 @@
 enum frame_kind {
 	FRAME_OTHER,
 	FRAME_ROCE,   /* a RoCE frame: UDP to port 4791 */
-	FRAME_ASK,    /* an ARP request or a neighbour solicitation */
-	FRAME_ANSWER, /* an ARP reply or a neighbour advertisement */
+	FRAME_ASK,    /* an ARP request or a neighbour solicitation of IPv6 */
+	FRAME_ANSWER, /* an ARP reply or a neighbour advertisement of IPv6 */
 	FRAME_QUERY,  /* an IGMP or MLD query */
 	FRAME_REPORT, /* an IGMP or MLD report */
 };
@@ -44,13 +44,13 @@ struct frame {
 	bool is_ipv6;
 	uint16_t vid; /* VLAN ID of the frame; 0 if the frame has no tag, or a tag with VLAN ID 0 */
 	/*
-	 * the source IP address, 4 or 16 bytes; in ARP the address of the sender; NULL if kind is
+	 * source IP address, 4 or 16 bytes; in ARP the address of the sender; NULL if `kind` is
 	 * FRAME_OTHER
 	 */
 	const uint8_t *sip;
-	const uint8_t *dip; /* the destination IP address, as long as `sip` */
+	const uint8_t *dip; /* destination IP address, with the same length as `sip` */
 	/*
-	 * the MAC address that an ARP frame or a solicitation gives as its sender; NULL in other
+	 * MAC address of the sender in an ARP frame or a neighbour solicitation; NULL in other
 	 * frames
 	 */
 	const uint8_t *sender;
@@ -58,8 +58,8 @@ struct frame {
 	uint32_t src_qpn; /* the source QPN of a UD datagram; FRAME_QPN_NONE in other frames */
 	uint32_t qkey;    /* the Q_Key of a UD datagram */
 	/*
-	 * the multicast group of a report of IGMPv2 or MLDv1, as long as `sip`; NULL in other
-	 * frames
+	 * multicast group of an IGMPv2 or MLDv1 report, with the same length as `sip`; NULL in
+	 * other frames
 	 */
 	const uint8_t *group;
 	bool is_leave; /* the report is a leave message: the sender has left the group */
@@ -70,7 +70,8 @@ struct frame_host {
 	uint8_t mac[6];
 	uint16_t vid;
 	/*
-	 * the port is `udp`: frames leave as datagrams, and the kernel resolves the neighbours
+	 * the port is `udp`: frames leave as UDP datagrams of a socket, and the kernel resolves
+	 * neighbours
 	 */
 	bool is_udp;
 	uint32_t frame_limit;
@@ -110,7 +111,7 @@ extern const char *const frame_drop_text[FRAME_NB_DROPS];
 
 /**
  * Set the addresses of this host from the contents of HOST, the message by which clients learn the
- * addresses.
+ * addresses of their host.
  */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
@@ -141,7 +142,7 @@ frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 
 /**
  * Check whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot
- * give such a Q_Key; the frame carries the Q_Key that a privileged user gave the sending QP.
+ * set a privileged Q_Key. A frame carries one if a privileged user has set it in the sending QP.
  */
 static inline bool
 frame_has_privileged_qkey(const struct frame *frame)

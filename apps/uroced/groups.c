@@ -129,7 +129,8 @@ find_group(struct groups *groups, const uint8_t gid[16])
 }
 
 /*
- * Make the kernel join a multicast group. @return NULL, and a line in the log, if the kernel
+ * Make the kernel join a multicast group.
+ * @return NULL, and a line in the log, if the kernel
  * refuses
  */
 static struct group *

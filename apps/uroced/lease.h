@@ -7,9 +7,10 @@
  * Leases: which client holds which block of QP numbers. A block is free, held by a client, or in
  * quarantine. A block in quarantine is given to no other client until frames for its last holder
  * have left the network. The last holder may take the block back: that is a client of the same user
- * that has the token of the last lease. A block that its holder has released cannot be taken back.
+ * that knows the token of the last lease, a random number. A block that its holder has released
+ * cannot be taken back.
  *
- * The control thread writes the table. The data path reads the owners.
+ * The control thread writes the table of leases. The data path reads the owners of blocks.
  */
 
 #include <stdatomic.h>
@@ -20,13 +21,15 @@
 #include "mux/message.h"
 
 /**
- * The length of the quarantine. It is longer than the time that a frame stays in the network, and
- * longer than the time in which a client that has lost its connection connects again.
+ * The time in nanoseconds for which a block of QP numbers stays in quarantine. It is longer than
+ * the time that a frame stays in the network, and longer than the time in which a client that has
+ * lost its connection to uroced connects again.
  */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * The default limit of the number of blocks that clients of one user may have: half of all blocks.
+ * The default limit of the number of blocks of QP numbers that clients of one user may have: half
+ * of all blocks.
  *
  * In addition, a new lease gives a user at most half of the blocks that other users do not have.
  * Blocks in quarantine count for their last user. So some blocks remain for the next user, however
@@ -47,7 +50,10 @@ struct lease {
 };
 
 struct lease_table {
-	/* the slot, plus 1, of the client that holds the block; 0 if no client holds it */
+	/*
+	 * for each block, client.slot plus 1 of the client that holds the block; 0 if no client
+	 * holds it
+	 */
 	_Atomic uint16_t owner[UROCE_MUX_BLOCKS];
 	struct lease lease[UROCE_MUX_BLOCKS];
 	/* the records of the leases, one for each block; the caller owns the memory */
@@ -55,26 +61,26 @@ struct lease_table {
 	uint32_t user_max; /* maximum number of blocks that clients of one user may hold */
 };
 
-/** A client that leases blocks. */
+/** A client that leases blocks of QP numbers. */
 struct lessee {
 	uint16_t slot;
 	uint32_t uid;
 };
 
 /**
- * Make a table in which no client holds a block. Blocks that are held according to their records
- * are in quarantine. The caller frees the table by free().
+ * Make a table in which no client holds a block of QP numbers. Blocks that are held according to
+ * their records are in quarantine. The caller frees the table by free().
  * @param record  the record of each block, which must outlive the table
  * @return NULL if there is no memory
  */
 struct lease_table *lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS],
 				       uint64_t now_ns);
 
-/** Count the blocks that clients of a user hold. @return the number of blocks */
+/** Count the blocks of QP numbers that clients of a user hold. @return the number of blocks */
 uint32_t lease_count(const struct lease_table *table, uint32_t uid);
 
 /**
- * Get the slot, plus 1, of the client that holds a QP number; 0 if no client holds it. Any thread
+ * Get client.slot plus 1 of the client that holds a QP number; 0 if no client holds it. Any thread
  * may call this function.
  */
 static inline unsigned
@@ -85,14 +91,16 @@ lease_owner(const struct lease_table *table, uint32_t qpn)
 }
 
 /**
- * Lease free blocks, which are chosen at random, to a client. Each block gets a new token.
+ * Lease free blocks of QP numbers, which are chosen at random, to a client. Each block gets a new
+ * token.
  * @return the number of leased blocks, at most `nb`
  */
 uint32_t lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb,
 		    uint64_t now_ns, struct uroce_mux_lease *leases);
 
 /**
- * Take back blocks that the lessee's user held last, by the tokens of their last leases.
+ * Take back blocks of QP numbers that the lessee's user held last, by the tokens of their last
+ * leases.
  * @param[out] blocks  the blocks that were taken back
  * @return the number of blocks that were taken back
  */
@@ -101,9 +109,9 @@ uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
 			 uint32_t *blocks);
 
 /**
- * Lease the first block, which has the QP numbers of management, to the connection manager. No
- * other client gets this block. The lease ends as other leases do, but the block needs no
- * quarantine: QP 1 of a host receives whatever is sent to it.
+ * Lease the first block of QP numbers, which has QP 0 and QP 1, to the connection manager. No other
+ * client gets this block. The lease ends as other leases do, but the block needs no quarantine: QP
+ * 1 of a host receives whatever is sent to it.
  */
 void lease_give_management(struct lease_table *table, const struct lessee *lessee);
 
@@ -111,7 +119,10 @@ void lease_give_management(struct lease_table *table, const struct lessee *lesse
 bool lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 		   uint64_t now_ns);
 
-/** Put all blocks of a client that has ended into quarantine. @return the number of blocks */
+/**
+ * Put all blocks of QP numbers of a client that has ended into quarantine.
+ * @return the number of blocks
+ */
 uint32_t lease_end(struct lease_table *table, const struct lessee *lessee, uint64_t now_ns);
 
 #endif /* UROCED_LEASE_H */

@@ -5,8 +5,8 @@
 /**
  * @file
  * The file of leases: the data that uroced needs after a restart. The file has a record for each
- * block of QP numbers, and the seed of a MAC address. The whole file is mapped. One uroced process
- * uses a file at a time. The file belongs to the user of uroced.
+ * block of QP numbers, and the seed of a MAC address. uroced maps the whole file. Only one uroced
+ * process uses a file at a time. The file belongs to the user of uroced.
  */
 
 #include <stdbool.h>
@@ -19,12 +19,15 @@
 struct lease_file_image;
 
 struct lease_file {
-	int fd; /* descriptor of the file, which is locked */
+	int fd; /* descriptor of the file of leases, which is locked */
 	struct lease_file_image *image;
 	struct lease_record *record; /* array of UROCE_MUX_BLOCKS records, one for each block */
-	/* random number from which the MAC is computed; it was chosen when the file was made */
+	/*
+	 * random number from which the MAC address of the port is computed; it was chosen when the
+	 * file was made
+	 */
 	uint64_t mac_seed;
-	bool is_new; /* the file was made by this open, so no client has a lease */
+	bool is_new; /* the call of lease_file_open() made the file, so no client has a lease */
 };
 
 /**
@@ -35,20 +38,21 @@ struct lease_file {
 const char *lease_file_open(struct lease_file *file, const char *path);
 
 /**
- * Map the records of a file of leases that uroced uses, for reading only. uroced may change the
- * records at any time.
+ * Map the records of a file of leases, for reading only. The uroced process that uses the file may
+ * change the records at any time.
  * @param fd  the file, which the caller may close afterwards
  * @return an array of UROCE_MUX_BLOCKS records; NULL after an error, with errno
  */
 const struct lease_record *lease_file_map(int fd);
 
-/** The last part of error messages about a file of leases: it tells which files are allowed. */
+/** The end of error messages about a file of leases: it tells which files are allowed. */
 #define LEASE_FILE_ALLOWED                                                                         \
 	"allowed is a path where uroced may write, without a file, or with a file of leases of "   \
 	"its user, mode 0600, that no other uroced uses"
 
 /**
- * Check whether a file of leases could be opened, without a change of the file and of its lock.
+ * Check whether a file of leases could be opened. The function changes neither the file nor its
+ * lock.
  * @param[out] user  the PID of the uroced that uses the file; 0 if none uses it
  * @param[out] is_new  true if there is no file yet
  * @return NULL, or the reason why the file cannot be used; a file that another uroced uses is not

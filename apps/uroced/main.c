@@ -2,9 +2,9 @@
 /*
  * uroced: shares one port between any number of processes, each with a RoCE engine of its own.
  *
- * 	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
- * 	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
- * 	       [--log=LEVELS] [--no-cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
+ *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
+ *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
+ *	       [--log=LEVELS] [--no-cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
  *
  * There are three threads: the data path, which is the main thread, the control thread, and the
  * mapper [doc/design/multiplexer.md].

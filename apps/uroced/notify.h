@@ -20,8 +20,8 @@ struct notify {
 };
 
 /**
- * Open the socket for messages, if the environment names the socket of a service manager. A name
- * that is not understood is logged in one line, and no messages are sent.
+ * Open the socket for messages, if the environment variable NOTIFY_SOCKET names the socket of a
+ * service manager. A name that is not understood is logged in one line, and no messages are sent.
  */
 void notify_open(struct notify *notify);
 
@@ -35,7 +35,7 @@ notify_is_open(const struct notify *notify)
 }
 
 /**
- * Send a message. This call does not wait.
+ * Send a message to the service manager. This call does not wait.
  * @param lines  NAME=VALUE, separated by '\n'
  * @return false if the socket of the service manager has no room now, so the message is to be sent
  *         later. Messages that cannot be sent for another reason are dropped.

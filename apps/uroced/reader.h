@@ -35,8 +35,8 @@ enum reader_kind {
 /** A job of a reader. A descriptor is sent with the job. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;                /* slot of the client to which the job belongs */
-	uint64_t number;              /* number of the job, which the reply repeats */
+	uint32_t slot;                /* client.slot of the client to which the job belongs */
+	uint64_t number;              /* number of the job, which the reply of the reader repeats */
 	struct uroce_shm_layout plan; /* the layout of the shared memory, for READER_SEAL */
 };
 
@@ -55,8 +55,8 @@ struct reader_answer {
 	 */
 	int32_t ret;
 	/*
-	 * reason why the shared memory is refused, as the end of a sentence; empty if the memory is
-	 * accepted
+	 * reason why the client's shared memory is refused, as the end of a sentence; empty if it
+	 * is accepted
 	 */
 	char why[96];
 	/* the received message; valid if `kind` is READER_TAKE and `ret` is 1 */
@@ -64,34 +64,34 @@ struct reader_answer {
 };
 
 /**
- * Fork the process that forks readers. The calling process must have only one thread. The new
- * process and all readers end when the calling thread ends.
+ * Fork the process that forks reader processes. The calling process must have only one thread. The
+ * new process and all readers end when the calling thread ends.
  * @return a socket for reader_make(), or -errno
  */
 int reader_start(void);
 
 /**
- * Let the process of reader_start() fork a reader or a closer.
+ * Let the process that reader_start() forked fork a reader or a closer.
  * @param start  the socket that reader_start() returned
  * @return the socket for the jobs and replies of the process, or -errno
  */
 int reader_make(int start, bool is_closer);
 
 /**
- * Give a reader a job. This call does not wait.
+ * Give a job to a reader process. This call does not wait.
  * @return 0; -EAGAIN if the reader has too many jobs; another -errno
  */
 int reader_ask(int reader, const struct reader_job *job, int fd);
 
 /**
- * Do a job; readers call this. The call may take as long as the sender of the descriptor wants.
+ * Do a job in a reader process. The call may take as long as the sender of the descriptor wants.
  * @param fd  the descriptor that came with the job
  * @return the file that came with the message that was received; -1 if there is none
  */
 int reader_do(const struct reader_job *job, int fd, struct reader_answer *answer);
 
 /**
- * Receive a reply of a reader. This call does not wait.
+ * Receive a reply of a reader process. This call does not wait.
  * @param[out] fd  the descriptor that came with the reply, which the caller has to close; -1 if
  *         there is none
  * @return 1 if a reply was received, 0 if the reader has ended, -EAGAIN if there is no reply yet,
@@ -100,21 +100,23 @@ int reader_do(const struct reader_job *job, int fd, struct reader_answer *answer
 int reader_answered(int reader, struct reader_answer *answer, int *fd);
 
 /**
- * Give a closer a socket. This call does not wait. The caller closes its own descriptor afterwards,
- * and then calls reader_notify(). The closer keeps the socket open until then.
+ * Give a client's socket to a closer process. This call does not wait. The caller closes its own
+ * descriptor afterwards, and then calls reader_notify(). The closer keeps the socket open until
+ * then.
  * @return 0; -EAGAIN if the closer has too many sockets; another -errno
  */
 int reader_pass(int closer, int socket);
 
 /**
- * Notify a closer that the caller has closed its descriptor of a socket. This call does not wait.
+ * Notify a closer process that the caller has closed its own descriptor of a socket that it passed
+ * to the closer. This call does not wait.
  * @return 0; -EAGAIN if the closer cannot take the notice now, so the call has to be repeated
  *         later; another -errno
  */
 int reader_notify(int closer);
 
 /**
- * Receive a report of a closer. This call does not wait.
+ * Receive a report of a closer process. This call does not wait.
  * @return number of sockets that were closed since the last report; 0 if the closer has ended,
  *         -EAGAIN if there is no report yet, or another -errno
  */

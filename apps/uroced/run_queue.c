@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The run queue: the clients whose rings a round reads. Reading an empty ring takes little time,
- * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
- * that has sent nothing for RUNQ_PARK_NS gets no turns until it rings its doorbell. While a client
- * has no turns, `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings while the
- * data path sleeps. A client that sends at least once in RUNQ_PARK_NS keeps its turns, so its
- * frames do not wait until doorbells are polled.
+ * The run queue: the clients whose rings a round of the data path reads. Reading an empty ring
+ * takes little time, but there may be a thousand clients with 32 pairs of rings each, and most of
+ * them send nothing. A client that has sent nothing for RUNQ_PARK_NS gets no turns until it rings
+ * its doorbell. While a client has no turns, `sleeps` is set in its rings (W2 in mux/spsc_ring.h),
+ * as in all rings while the data path sleeps. A client that sends at least once in RUNQ_PARK_NS
+ * keeps its turns, so its frames do not wait until doorbells are polled.
  *
- * The queue is an array of two parts: the clients that have turns, and behind them the clients that
- * have none. A client changes parts by a swap with the client at the border.
+ * The queue is an array of two parts: first the clients that have turns, then the clients that have
+ * none. To move a client from one part to the other, it is swapped with the client at the border.
  */
 
 #include "data.h"
@@ -81,22 +81,27 @@ has_frames(const struct client *client)
 }
 
 /*
- * Set `sleeps` in all rings of a client. uroce_spsc_may_sleep() does this for one ring. Here one
- * fence orders the stores to all rings.
+ * Set the flag `sleeps` in all rings from a client, so that the client rings its doorbell when it
+ * sends. uroce_spsc_may_sleep() does this for one ring. This function needs only one fence for the
+ * stores to all rings.
  */
 bool
 runq_may_sleep(struct client *client)
 {
 	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
 		atomic_store_explicit(&client->up[i].ring->sleeps, 1, memory_order_relaxed);
-	/* Fence W2 (mux/spsc_ring.h) orders the stores of `sleeps` before the loads of `head` */
+	/*
+	 * Fence W2 (mux/spsc_ring.h) orders the stores of `sleeps` in the rings before the loads of
+	 * `head`
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return !has_frames(client);
 }
 
 /*
- * A doorbell may be late: the client may have cleared `sleeps` before the data path took the
- * client's frame and ended the client's turns. So `sleeps` is stored again in all rings.
+ * A doorbell may arrive late: the client may have cleared the flag `sleeps` of its ring before the
+ * data path took the client's frame and ended the client's turns. So the flag is set again in all
+ * rings of the client.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)

@@ -3,14 +3,15 @@
 /*
  * Chooses, for each user, the client of this user that was served the longest ago. The chosen
  * clients are kept at the front of the array, in order of service. There is one chosen client for
- * each user, so a search through these clients is short if few users have many clients. qsort() is
- * not used, since it allocates memory and queries the kernel for the size of memory.
+ * each user, so a search through these clients is short if there are few users, even if they have
+ * many clients. qsort() is not used, since it allocates memory and queries the kernel for the size
+ * of memory.
  */
 
 #include "user_turns.h"
 
 /*
- * Insert a client into the list of chosen clients, which is in the order of the times when they
+ * Insert a client into the array of chosen clients, which is in the order of the times when they
  * were served last.
  */
 static void

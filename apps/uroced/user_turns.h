@@ -19,13 +19,13 @@ struct user_turn {
 	uint32_t slot; /* index of the client in the array control.client */
 	/*
 	 * number of messages of all clients that had been handled when this client was served last;
-	 * 0 if it is to be served first
+	 * 0 if this client is to be served first
 	 */
 	uint64_t served;
 };
 
 /**
- * Choose a client of each user.
+ * Choose one client of each user, whose message is handled next.
  * @param[in,out] turns  all clients that have a message. On return the chosen clients are first, in
  *         the order in which they are to be served.
  * @return the number of chosen clients

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The public calls of libibverbs. Each call is passed to the call of the same name in the engine,
- * the library that contains liburoce and DPDK. verbs.h declares some of them as inline functions or
- * macros, which are undefined here.
+ * the library that contains liburoce and DPDK. verbs.h declares some of the calls as inline
+ * functions or macros. This file undefines those macros.
  */
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* The context of an object; NULL if there is no object. */
+/* The context of a verbs object; NULL if there is no object. */
 #define OF(object) ((object) != NULL ? (object)->context : NULL)
 
 /*
- * Define a call on an object of a context. If liburoce stopped working for the context (fork.h),
- * the call returns `dead`, and errno is EIO.
+ * Define a public call of libibverbs that passes its arguments to liburoce. If liburoce stopped
+ * working for the context (fork.h), the call returns `dead`, and errno is EIO.
  */
 #define PASS(type, name, params, args, context, dead)                                              \
 	type ibv_##name params                                                                     \
@@ -32,8 +32,8 @@
 	}
 
 /*
- * Variants of PASS. If liburoce stopped working for the context, PASS_OBJECT returns NULL,
- * PASS_ERRNO returns errno, and PASS_MINUS returns -1.
+ * Variants of PASS, which defines a public call of libibverbs. If liburoce stopped working for the
+ * context, PASS_OBJECT returns NULL, PASS_ERRNO returns errno, and PASS_MINUS returns -1.
  */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
@@ -113,8 +113,9 @@ ibv_import_device(int cmd_fd)
 /*
  * Close a context. With the kernel, a program may close a context that still has objects, because
  * the kernel closes the objects as well. Programs rely on the kernel's behaviour. In this library
- * such objects, and their context, stay open until the process ends. If the engine of the context
- * has stopped working (fork.h), the call fails with EIO, and the context's memory is not freed.
+ * the objects of such a context, and the context, stay open until the process ends. If liburoce
+ * stopped working for the context (fork.h), the call fails with EIO, and the context's memory is
+ * not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -133,8 +134,9 @@ PASS_ERRNO(query_device, (struct ibv_context * context, struct ibv_device_attr *
 	   (context, attr), context)
 
 /*
- * Query a port for a program that was built with an old version of libibverbs. The struct of such a
- * program has only the first fields, without those that libibverbs added later.
+ * Query a port for a program that was built with an old version of libibverbs. The struct
+ * ibv_port_attr of such a program has only the first fields, without those that libibverbs added
+ * later.
  */
 int
 ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
@@ -271,9 +273,9 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned nb)
 }
 
 /*
- * Acknowledge an event. A port event does not name its context, so the call goes to the engine that
- * the process has now. The event must be of this engine, and not of an engine that has stopped
- * working (fork.h).
+ * Acknowledge an asynchronous event. A port event does not name its context, so the call goes to
+ * the engine (liburoce and DPDK) that the process uses now. The event must be of this engine, and
+ * not of an engine that has stopped working (fork.h).
  */
 void
 ibv_ack_async_event(struct ibv_async_event *event)
@@ -296,7 +298,7 @@ PASS_OBJECT(struct ibv_qp, create_qp, (struct ibv_pd * pd, struct ibv_qp_init_at
 	    (pd, init), OF(pd))
 
 /*
- * Remove from a mask the attributes that an XRC QP does not have. An XRC QP can only send or only
+ * Remove from a mask the attributes that an XRC QP does not have, because it can only send or only
  * receive. Some programs (perftest) nevertheless give it all attributes of an RC QP.
  */
 static int
@@ -355,7 +357,10 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 
 /* --- calls without a context ------------------------------------------------------------------------------- */
 
-/* Define a call that returns a text. If liburoce is not loaded, the text is "unknown". */
+/*
+ * Define a public call of libibverbs that returns a text. If liburoce is not loaded, the text is
+ * "unknown".
+ */
 #define PASS_TEXT(name, type)                                                                      \
 	const char *ibv_##name(type value)                                                         \
 	{                                                                                          \
@@ -381,7 +386,7 @@ ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* The following old calls for the support of fork() are not declared in verbs.h. */
+/* The following old calls of libibverbs for the support of fork() are not declared in verbs.h. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

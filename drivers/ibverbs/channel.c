@@ -30,8 +30,8 @@ hold(int fd)
 }
 
 /*
- * Release a file that hold() returned. If the engine has stopped working after hold(), the file is
- * not freed.
+ * Release an open file of /dev/infiniband/rdma_cm that hold() returned. If the engine has stopped
+ * working after hold(), the file is not freed.
  */
 static void
 release(void *file)

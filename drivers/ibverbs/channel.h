@@ -5,20 +5,20 @@
 /**
  * @file
  * The calls by which the preloaded library passes operations on the file /dev/infiniband/rdma_cm to
- * the engine of the process. If the engine has stopped working (fork.h), its descriptors do not
- * count as descriptors of this file any more.
+ * the engine (liburoce and DPDK) of the process. If the engine has stopped working (fork.h), its
+ * descriptors do not count as descriptors of this file any more.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Name by which dlsym() finds uroce_ibverbs_channel. */
+/* Name by which dlsym() finds uroce_ibverbs_channel, which is a struct channel_calls. */
 #define CHANNEL_CALLS_NAME "uroce_ibverbs_channel"
 
 /**
- * Calls for the file /dev/infiniband/rdma_cm. Each call has the meaning of uroce_engine_cm_NAME()
- * in ucma/entry.h.
+ * Calls for the file /dev/infiniband/rdma_cm. Each call NAME has the meaning of
+ * uroce_engine_cm_NAME() in ucma/entry.h.
  */
 struct channel_calls {
 	int (*open)(int flags);

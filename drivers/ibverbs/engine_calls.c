@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file loads the engine, the library that contains liburoce and DPDK. The file of the engine
- * is in the same directory as this library. A second engine in a process is loaded from a copy of
- * the file, because the loader would not load the same inode again.
+ * Loads the engine, the library that contains liburoce and DPDK. The file of the engine is in the
+ * same directory as this library. A second engine in a process is loaded from a copy of the file,
+ * because the loader would not load the same inode again.
  */
 
 #include "engine_calls.h"
@@ -25,10 +25,10 @@
 #include "xrcd.h"
 
 #define FILE_NAME "liburoce-engine.so"
-/* size of the array for the counters of a device; a device has fewer counters */
+/* size of the array for the counters of a device; it is more than the number of counters */
 #define NB_COUNTERS_MAX 128
 
-/* An entry in the list of open contexts of the process. */
+/* An entry in the list of open device contexts of the process. */
 struct kept {
 	struct ibv_context *context;
 	struct kept *next;
@@ -56,7 +56,7 @@ fail(const char *what, const char *why)
 	return NULL;
 }
 
-/* Compute the path of the file of liburoce, which is in the directory of this library. */
+/* Compute the path of the engine's file, which is in the directory of this library. */
 static bool
 find_file(char *path, size_t len)
 {
@@ -149,9 +149,9 @@ load(void)
 /* --- the end of an engine ------------------------------------------------------------------------ */
 
 /*
- * Stop the use of the current engine (the loaded library with liburoce and DPDK), and make all its
- * contexts fail. The caller holds `lock`. The next engine is loaded from a copy of the file,
- * because dlopen() of the same file would return the current engine.
+ * Stop the use of the current engine (the loaded library with liburoce and DPDK), and make the
+ * calls on all its contexts fail. The caller holds `lock`. The next engine is loaded from a copy of
+ * the file, because dlopen() of the same file would return the current engine.
  */
 static void
 end_engine(void)
@@ -164,8 +164,9 @@ end_engine(void)
 }
 
 /*
- * Check that the engine still has its descriptors, and stop its use if not. If EAL was started in
- * this engine, its threads cannot be ended, so no other engine can be loaded.
+ * Check that the engine (liburoce and DPDK) still has its file descriptors, and stop its use if
+ * not. If EAL was started in this engine, its threads cannot be ended, so no other engine can be
+ * loaded.
  */
 static const struct engine_calls *
 end_engine_unless_whole(const struct engine_calls *calls)
@@ -195,9 +196,9 @@ after_fork_in_parent(void)
 }
 
 /*
- * This function is called in the child after fork(). An engine in which EAL was not started has no
- * threads and no memory of EAL, so the child may use this engine. Any other engine does not work in
- * the child.
+ * The handler of fork() in the child. If EAL was not started in the engine (liburoce and DPDK),
+ * there are no threads and no memory of EAL, so the child may use the engine. Otherwise the engine
+ * does not work in the child.
  */
 static void
 after_fork_in_child(void)
@@ -256,8 +257,8 @@ engine_of(const struct ibv_context *context)
 		end_engine_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	/*
-	 * Without a context the current engine is returned, whose call then reports the error to
-	 * the program.
+	 * Without a context the current engine (liburoce and DPDK) is returned, whose call then
+	 * reports the error to the program.
 	 */
 	if (context == NULL)
 		return engine();

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Loading of the engine (the library that contains liburoce and DPDK), and the table of the
+ * Loads the engine (the library that contains liburoce and DPDK), and gets the table of the
  * engine's calls.
  *
- * The engine is loaded when a program first requests devices. A child of fork() has neither the
- * threads of an engine that was started nor its own copy of the engine's memory. So in the child
- * that engine does not work any more: each call on an object of the engine fails with EIO. A child
- * that requests devices gets another engine.
+ * The engine is loaded when a program first requests devices. If EAL was started in the engine, it
+ * does not work in a child of fork(): the child has neither the threads of the engine nor its own
+ * copy of the engine's memory. So in the child each call on an object of the engine fails with EIO.
+ * A child that requests devices gets another engine.
  *
  * An engine also stops working if the program has closed the file descriptors of the engine. If EAL
  * was started in such an engine, the process cannot load another one.
@@ -88,7 +88,7 @@
 	X(unimport_pd)                                                                             \
 	X(wc_status_str)
 
-/* The calls of the engine that are not calls of libibverbs. */
+/* The calls of the engine (liburoce and DPDK) that are not calls of libibverbs. */
 #define ENGINE_OWN_CALLS(X)                                                                        \
 	X(cm_hold)                                                                                 \
 	X(cm_open)                                                                                 \
@@ -110,10 +110,11 @@ struct engine_calls {
 };
 
 /**
- * Get the current engine, and load it if necessary.
+ * Get the table of calls of the current engine (liburoce and DPDK), and load the engine if
+ * necessary.
  * @mt Safe.
  * @return NULL with errno: the engine cannot be loaded (a line on stderr gives the reason); EIO:
- *         the threads of an instance that has stopped working still run in this process
+ *         the threads of an engine that has stopped working still run in this process
  */
 const struct engine_calls *engine(void);
 
@@ -132,20 +133,23 @@ const struct engine_calls *engine_if_loaded(void);
 const struct engine_calls *engine_of(const struct ibv_context *context);
 
 /**
- * Find a device of the engine `calls`: `device` itself, or the device with the same name if
- * `device` is of an engine that has stopped working.
+ * Find a device of the engine (liburoce and DPDK) whose table of calls is `calls`: `device` itself,
+ * or the device with the same name if `device` is of an engine that has stopped working.
  * @return NULL if there is no such device
  */
 struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
 
 /**
- * Record an open context of the engine `calls`. If the engine stops working, the inline calls on
- * all recorded contexts are made to fail.
+ * Record an open context of the engine (liburoce and DPDK) whose table of calls is `calls`. If the
+ * engine stops working, the inline calls on all recorded contexts are made to fail.
  * @return the context; NULL if `context` is NULL, or with errno ENOMEM
  */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);
 
-/** Remove the record of a context. The function must be called before the context is closed. */
+/**
+ * Remove the record that engine_keep() made of a context. The function must be called before the
+ * context is closed.
+ */
 void engine_drop(struct ibv_context *context);
 
 /**

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file makes the contexts of an engine that has stopped working unusable. The inline calls of
- * a context are function pointers. When the engine stops working, by fork() or because the program
- * closed the descriptors of the engine, these pointers are set to the functions of this file.
+ * Makes the contexts of an engine (liburoce and DPDK) that has stopped working unusable. The inline
+ * calls of a context are function pointers. When the engine stops working, by fork() or because the
+ * program closed the descriptors of the engine, these pointers are set to the functions of this
+ * file.
  */
 
 #include "fork.h"
@@ -150,9 +151,9 @@ own_free_dm(struct ibv_dm *ibv)
 }
 
 /*
- * Replace all calls of a context. The pointers of extended calls are removed, which means "not
- * supported", except for query_device_ex and the calls for device memory. The other calls fail with
- * EIO.
+ * Replace all inline calls of a device context of liburoce, which has stopped working. The pointers
+ * of extended calls are removed, which means "not supported", except for query_device_ex and the
+ * calls for device memory. The other calls fail with EIO.
  */
 void
 fork_kill_context(struct ibv_context *context)

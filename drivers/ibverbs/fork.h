@@ -4,10 +4,9 @@
 
 /**
  * @file
- * This file handles the device contexts of liburoce after liburoce has stopped working in a
- * process. liburoce has stopped working in a child of fork(), because the child has inherited the
- * contexts but no threads. liburoce has also stopped working in a program that has closed the file
- * descriptors of liburoce.
+ * Handles the device contexts of liburoce after liburoce has stopped working in a process. This
+ * happens in a child of fork(), because the child has inherited the contexts but no threads. It
+ * also happens if the program has closed the file descriptors of liburoce.
  */
 
 #include <infiniband/verbs.h>

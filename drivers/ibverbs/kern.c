@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file converts between the structs of the kernel and those of verbs, field by field.
- * Corresponding fields have the same names.
+ * Converts between the structs of the kernel's verbs interface and those of libibverbs, field by
+ * field. Corresponding fields have the same names.
  */
 
 #include "kern.h"
@@ -58,7 +58,10 @@ ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *sr
 	dst->alt_timeout = src->alt_timeout;
 }
 
-/* Copy those fields of a path record that have the same name and meaning in both structs. */
+/*
+ * Copy those fields of a path record that have the same name and meaning in both structs: the
+ * kernel's and that of libibverbs.
+ */
 #define COPY_PATH(dst, src)                                                                        \
 	do {                                                                                       \
 		(dst)->dlid = (src)->dlid;                                                         \

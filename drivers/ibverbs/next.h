@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Macros that define a function in place of a function of libc, and that call the replaced
- * function. The new function has the C name replaced_NAME, because libc's headers redefine some
- * names. Its symbol is the name in libc.
+ * Macros that define a replacement of a function of libc, and that call the replaced function. The
+ * replacement has the C name replaced_NAME, because libc's headers redefine some names. Its symbol
+ * is the name in libc.
  */
 
 #include <dlfcn.h>
@@ -31,8 +31,8 @@ find_next(_Atomic(void *) *found, const char *name)
 }
 
 /**
- * The function that replaced_NAME() replaces. The caller has a static variable `found`, in which
- * the address of this function is kept.
+ * The function, of libc or of another library, that replaced_NAME() replaces. The caller has a
+ * static variable `found`, in which the address of this function is kept.
  */
 #define NEXT(name) ((__typeof__(&replaced_##name))find_next(&found, #name))
 

@@ -2,8 +2,8 @@
 /*
  * The functions that libibverbs exports for vendor libraries, and that programs use as well. Some
  * programs are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound when the
- * program starts. Those libraries register drivers, for which there are no devices here, and call
- * nothing else. The other functions fail; the file "symbols" lists them. The version of these
+ * program starts. Those vendor libraries only register drivers, and this library has no devices for
+ * these drivers. The other functions fail; the file "symbols" lists them. The version of these
  * symbols changes with each release of libibverbs, and this library has all versions.
  */
 
@@ -13,7 +13,7 @@
 
 #include "engine_calls.h"
 
-/* Types of a GID, as in the kernel's files in sysfs. */
+/* Types of a GID, as in the kernel's files gid_attrs/types in sysfs. */
 enum gid_type { GID_TYPE_ROCE_V1, GID_TYPE_ROCE_V2 };
 
 bool verbs_allow_disassociate_destroy;
@@ -46,9 +46,9 @@ __asm__(".symver uroce_gid_type_59,ibv_query_gid_type@IBVERBS_PRIVATE_59");
 __asm__(".symver uroce_gid_type_64,ibv_query_gid_type@IBVERBS_PRIVATE_64");
 
 /*
- * List no devices for programs that use the first version of the interface, from before 2007. The
- * structs of that version are different. Without a device these programs have no object with which
- * they could make the other calls of that version.
+ * List no devices for programs that use the first version of the libibverbs interface, from before
+ * 2007. The structs of that version are different. Without a device these programs have no object
+ * with which they could make the other calls of that version.
  */
 struct ibv_device **uroce_older_list(int *num_devices);
 void uroce_older_free_list(struct ibv_device **list);

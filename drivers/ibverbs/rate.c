@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file converts the codes of InfiniBand rates to multiples of 2.5 Gb/s and to Mb/s, and back
- * [IBA 9.11.1; verbs.h].
+ * Converts the codes of InfiniBand rates (enum ibv_rate) to multiples of 2.5 Gb/s and to Mb/s, and
+ * back [IBA 9.11.1; verbs.h].
  */
 
 #include <stddef.h>

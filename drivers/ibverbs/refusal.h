@@ -4,8 +4,8 @@
 
 /**
  * @file
- * This file reports the failure of calls that do not reach liburoce. For other calls liburoce sets
- * errno.
+ * Reports the failure of calls of libibverbs that do not reach liburoce. For other calls liburoce
+ * sets errno.
  */
 
 #include <errno.h>

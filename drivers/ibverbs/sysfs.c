@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two calls that verbs.h does not declare, but that programs and vendor libraries import.
+ * Calls of libibverbs that find and read sysfs. verbs.h does not declare them, but programs and
+ * vendor libraries import them.
  */
 
 #include "sysfs.h"
@@ -16,8 +17,8 @@
 #define DEFAULT "/sys"
 
 /*
- * Get the root of sysfs. The variable SYSFS_PATH is ignored if the process has more rights than its
- * caller.
+ * Get the path of sysfs. The environment variable SYSFS_PATH is ignored if the process has more
+ * rights than its caller (set-uid).
  */
 const char *
 ibv_get_sysfs_path(void)

@@ -10,11 +10,11 @@
 
 #include <stddef.h>
 
-/** Get the root of sysfs: the environment variable SYSFS_PATH, or /sys. @mt Safe. */
+/** Get the path of sysfs: the environment variable SYSFS_PATH, or /sys. @mt Safe. */
 const char *ibv_get_sysfs_path(void);
 
 /**
- * Read a file of one line, without the newline at its end. If the file fills `buf`, no NUL is
+ * Read a sysfs file of one line, without the newline at its end. If the file fills `buf`, no NUL is
  * appended.
  * @return the number of bytes, or -1 with errno
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file opens XRC domains for inodes whose domain belongs to another process. For each such
- * inode this process creates an empty file of its own, and opens the domain of that file.
+ * Opens XRC domains for inodes whose domain belongs to another process. For each such inode this
+ * process creates an empty file of its own, and opens the domain of that file.
  */
 
 #include "xrcd.h"
@@ -19,11 +19,11 @@ struct place {
 	dev_t dev;
 	ino_t ino;
 	/*
-	 * descriptor of the file that this process uses in place of the inode; the engine made the
-	 * descriptor, which stays open until the process ends
+	 * descriptor of the file that this process uses in place of the inode; the engine (liburoce
+	 * and DPDK) made the descriptor, which stays open until the process ends
 	 */
 	int fd;
-	struct stat own; /* device and inode numbers of the file behind `fd` */
+	struct stat own; /* device and inode numbers of the file `fd` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,8 +44,8 @@ add_place(const struct stat *stat)
 }
 
 /*
- * Check whether the file of `place` is still open. A child of fork() may have closed the descriptor
- * that it inherited.
+ * Check whether the own file of the process, which `place` uses in place of another inode, is still
+ * open. A child of fork() may have closed the descriptor that it inherited.
  */
 static bool
 has_file(const struct place *place)
@@ -66,8 +66,8 @@ make_file(const struct engine_calls *calls, struct place *place)
 }
 
 /*
- * Get the file that this process uses in place of the inode of `fd`, and create the file if
- * necessary.
+ * Get the file that this process uses for an XRC domain in place of the inode of `fd`, and create
+ * the file if necessary.
  * @return the descriptor of this file; -1 if `fd` is not open, or if the file cannot be created
  */
 static int

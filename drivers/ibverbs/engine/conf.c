@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file reads the configuration of devices and of EAL, so that programs which use only
- * libibverbs get devices of uroce.
+ * Reads the configuration of devices and of EAL, so that programs which use only libibverbs get
+ * devices of uroce.
  */
 
 #include "conf.h"
@@ -88,8 +88,8 @@ read_sections(struct rte_cfgfile *file, const char *path, struct conf *conf)
 }
 
 /*
- * Read a configuration file. If `needs_device` is true, the environment names no device, so the
- * file must name one.
+ * Read a configuration file of the engine. If `needs_device` is true, the environment names no
+ * device, so the file must name one.
  */
 static int
 read_file(const char *path, bool needs_device, struct conf *conf)
@@ -147,7 +147,7 @@ conf_read(struct conf *conf)
 }
 
 /*
- * Get the value of the option at index `*i` if this option is --vdev. The value is the text after
+ * Get the value of EAL's option at index `*i` if this option is --vdev. The value is the text after
  * '=', or the next option; then `*i` becomes the index of that option.
  * @return NULL if the option is not --vdev, or has no value
  */
@@ -168,7 +168,7 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	/* port names for which EAL has no device */
+	/* names of ports that are no ports of EAL */
 	static const char *const others[] = { "uroced", "udp" };
 	const size_t len = strcspn(spec, ",");
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Configuration from the environment or a file: which devices exist, and with which options EAL is
- * started.
+ * Configuration of uroce for programs that use libibverbs: which devices exist, and with which
+ * options EAL is started. The configuration is in environment variables or in a file.
  *
  *	UROCE          "PORT[,key=value...][;PORT...]": devices, as for uroce_create_device()
  *	               "uroced[,socket=PATH][,key=value...]": a device that is attached to uroced
@@ -29,16 +29,16 @@ struct conf {
 };
 
 /**
- * Read the configuration. Its strings are never freed.
+ * Read the configuration from the environment and the file. Its strings are never freed.
  * @return 0, or an errno after one line on stderr, which has the error, its reason, and the allowed
  *         values
  */
 int conf_read(struct conf *conf);
 
 /**
- * Find the arguments of the virtual port that a specification names, among EAL's options. A device
- * that is attached to uroced, or uses UDP sockets, has no such arguments. The result for it is its
- * port name, "uroced" or "udp".
+ * Find, among EAL's options, the arguments of the virtual port that a device specification names. A
+ * device that is attached to uroced, or uses UDP sockets, has no such arguments. The result for it
+ * is its port name, "uroced" or "udp".
  * @return NULL if no --vdev option of EAL makes this port
  */
 const char *conf_vdev(const struct conf *conf, const char *spec);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * File descriptors of the engine. By --wrap the linker replaces the functions with which liburoce,
- * EAL and its drivers open and close descriptors by the functions of this file.
+ * File descriptors of the engine (liburoce and DPDK in a program). By --wrap the linker replaces
+ * the functions with which liburoce, EAL and its drivers open and close descriptors by the
+ * functions of this file.
  *
  * Each descriptor is created with close-on-exec. Otherwise an executed program would inherit the
  * descriptors of EAL's memory, and could write to all registered buffers and rings. If the flag
@@ -40,8 +41,8 @@
 #include "paths/descriptors.h"
 
 /*
- * lowest number to which descriptors of the engine are moved; it is below 1024, because select()
- * takes no larger numbers
+ * lowest number to which descriptors of liburoce and DPDK are moved; it is below 1024, because
+ * select() takes no larger numbers
  */
 #define LOWEST 512
 
@@ -77,8 +78,8 @@ int __wrap_close(int fd);
 static struct descriptors alone = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct descriptors *table = &alone;
 /*
- * Descriptor of a file of the engine that shows whether descriptors were closed. If it is closed,
- * the program has closed all descriptors, including those of the engine.
+ * Descriptor of a file that shows whether the descriptors of liburoce and DPDK are still open. If
+ * this descriptor is closed, the program has closed all descriptors.
  */
 static int sentinel_fd = -1;
 static dev_t sentinel_dev;
@@ -145,9 +146,9 @@ close_now(int fd)
 }
 
 /*
- * Move a new descriptor to a large number and add it to the table. If the program has closed the
- * descriptors of the engine, the new descriptor is closed, too. The caller holds the lock of the
- * table.
+ * Move a new descriptor of liburoce or DPDK to a large number and add it to the table of
+ * descriptors. If the program has closed all descriptors, the new one is closed, too. The caller
+ * holds the lock of the table.
  * @return the descriptor, or -1 with errno
  */
 static int
@@ -186,9 +187,9 @@ end_fork(void)
 }
 
 /*
- * This function is called in the child after fork(). If EAL was not started, the child uses the
- * engine, too, so the table protects the descriptors of the engine in the child. Otherwise the
- * child may close the descriptors that it inherited.
+ * The handler of fork() in the child. If EAL was not started, the child uses liburoce, too, so the
+ * table protects the descriptors of liburoce in the child. Otherwise the child may close the
+ * descriptors that it inherited.
  */
 static void
 begin_child(void)
@@ -209,7 +210,10 @@ descriptors_begin(void)
 	(void)pthread_atfork(hold, end_fork, begin_child);
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
-		/* an earlier engine may have set bits of the table, so the table is cleared */
+		/*
+		 * an engine that was loaded before may have set bits of the table, so the table is
+		 * cleared
+		 */
 		atomic_store(&table->bits[i], 0);
 	atomic_store(&table->pid, getpid());
 	sentinel_fd = take(__real_memfd_create("uroce", MFD_CLOEXEC));
@@ -237,7 +241,7 @@ descriptors_are_there(void)
 /* --- creation of descriptors ---------------------------------------------------------------------- */
 
 /*
- * Get the argument `mode` of an open(), if its `flags` can create a file.
+ * Get the argument `mode` of a call of open() in the engine, if its `flags` can create a file.
  * @return the mode; 0: `flags` create no file
  */
 static mode_t
@@ -281,7 +285,8 @@ __wrap_socket(int domain, int type, int protocol)
 }
 
 /*
- * Replaces accept(). The lock of the table is taken after accept4(), because accept4() may block.
+ * Replaces accept() in the engine. The lock of the table is taken after accept4(), because
+ * accept4() may block.
  */
 int
 __wrap_accept(int fd, struct sockaddr *addr, socklen_t *len)
@@ -364,7 +369,10 @@ __wrap_mkstemp64(char *path)
 	return keep(mkostemp64(path, O_CLOEXEC));
 }
 
-/* Add the descriptors of a received message (SCM_RIGHTS) to the table. */
+/*
+ * Add the descriptors of a message that was received (SCM_RIGHTS) to the engine's table of
+ * descriptors.
+ */
 static void
 keep_received(struct msghdr *msg)
 {

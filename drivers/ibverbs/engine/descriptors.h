@@ -4,8 +4,8 @@
 
 /**
  * @file
- * This file keeps a table of the file descriptors that liburoce, EAL and the drivers of DPDK have
- * opened in the process of the program.
+ * The table of the file descriptors that liburoce, EAL and the drivers of DPDK have opened in the
+ * process of the program.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 void descriptors_begin(void);
 
 /**
- * Check whether the process still has the descriptors of the engine. The result is false after the
- * program has closed all descriptors by system calls that no library can intercept.
+ * Check whether the process still has the descriptors of liburoce and DPDK. The result is false
+ * after the program has closed all descriptors by system calls that no library can intercept.
  */
 bool descriptors_are_there(void);
 

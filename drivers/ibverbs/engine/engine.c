@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file creates the devices of the configuration, and starts EAL. EAL pins the thread that
- * starts it to one CPU. So a separate thread starts EAL and then ends. That thread blocks all
- * signals, so that the threads of EAL block them as well, because signals are for the program.
+ * Creates the devices of the configuration, and starts EAL. EAL pins the thread that starts it to
+ * one CPU. So a separate thread starts EAL and then ends. That thread blocks all signals, so that
+ * the threads of EAL block them as well, because signals are for the program.
  */
 
 #include "engine.h"
@@ -27,15 +27,15 @@
 #include "eal/runtime.h"
 
 /*
- * MiB of ordinary memory if hugepages are not used; EAL reserves the memory at its start, and
- * allocates it when it is used
+ * MiB of ordinary memory that EAL gets if hugepages are not used; EAL reserves the memory at its
+ * start, and allocates it when it is used
  */
 #define MIB      1024
 #define HUGE_MIB 512 /* minimum MiB of free hugepages; if fewer are free, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* errno of the start of EAL, after start_once() has run; 0 if EAL has started */
+/* result of the start of EAL, after start_once() has run: an errno, or 0 if EAL has started */
 static int started;
 static atomic_bool is_started;
 static _Atomic(char *)
@@ -45,7 +45,7 @@ static _Atomic(char *)
 	 */
 	folder;
 
-/* Compute the arguments for EAL. PCI devices are not probed unless an option allows some. */
+/* Compute the arguments for EAL. PCI devices are not probed unless an option of EAL allows some. */
 static void
 fill_args(struct args *args)
 {
@@ -67,11 +67,11 @@ fill_args(struct args *args)
 char *__wrap_getenv(const char *name);
 
 /*
- * Replaces getenv() in the engine, by the option --wrap of the linker. EAL reads the folder of its
- * sockets from the environment. The engine must not change the environment, since other threads of
- * the program may read it. So this function returns the value of the engine for RUNTIME_DIRECTORY.
- * In a set-uid program, EAL and its drivers read nothing from the environment, which the caller of
- * the program controls.
+ * Replaces getenv() in the engine (liburoce and DPDK), by the option --wrap of the linker. EAL
+ * reads the folder of its sockets from the environment. The engine must not change the environment,
+ * since other threads of the program may read it. So this function returns the value of the engine
+ * for RUNTIME_DIRECTORY. In a set-uid program, EAL and its drivers read nothing from the
+ * environment, which the caller of the program controls.
  */
 char *
 __wrap_getenv(const char *name)
@@ -132,9 +132,9 @@ start(void *arg)
 }
 
 /*
- * Add a device of the configuration. A port that EAL creates from a --vdev option, that belongs to
- * uroced, or that has UDP sockets is only announced. Any other port is opened immediately, since
- * its properties are known only after EAL has started.
+ * Add a device of the configuration. The device is only announced if EAL creates its port from a
+ * --vdev option, if its port belongs to uroced, or if it has UDP sockets. A device on any other
+ * port is opened immediately, since its properties are known only after EAL has started.
  */
 static int
 add_device(const char *spec)

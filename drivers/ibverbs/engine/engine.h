@@ -16,8 +16,8 @@
  * Announce the devices of the configuration: UROCE, or the file that UROCE_CONFIG names. A
  * configuration without devices is no error. EAL is started once, in a thread that then ends. This
  * call starts EAL if the port of some device is neither a --vdev of EAL nor a port of uroced, nor
- * `udp`. Otherwise the first object of any device starts EAL. UROCE_EAL or the file gives the
- * options of EAL.
+ * `udp`. Otherwise the first object of any device starts EAL. The options of EAL are in UROCE_EAL
+ * or in the file.
  *
  * @mt Call this once.
  * @return 0, or an errno after one logged line
@@ -31,14 +31,15 @@ int uroce_engine_open(void);
 bool uroce_engine_is_started(void);
 
 /**
- * Create an empty file in memory. The descriptor belongs to the engine and stays open.
+ * Create an empty file in memory. The descriptor belongs to the engine (liburoce and DPDK) and
+ * stays open.
  * @return the descriptor, or -1 with errno if the file cannot be created
  */
 int uroce_engine_make_file(const char *name);
 
 /**
- * Check whether the process has the descriptors of the engine. If the program has closed them, no
- * device works. The first call that returns false prints a line on stderr.
+ * Check whether the process has the descriptors of the engine (liburoce and DPDK). If the program
+ * has closed them, no device works. The first call that returns false prints a line on stderr.
  */
 bool uroce_engine_is_whole(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that take a path. On paths of RDMA devices they work on the
- * private tree of files (tree.h); a path of another file is passed to libc unchanged.
+ * private tree of files (tree.h), which replaces the kernel's files of RDMA devices; a path of
+ * another file is passed to libc unchanged.
  */
 
 #include <dirent.h>
@@ -24,7 +25,7 @@ typedef int compare_fn(const struct dirent **, const struct dirent **);
 
 /*
  * Define the replacement of a libc function with a parameter `path`. The function `hide` is applied
- * to the return value.
+ * to the return value, to remove the directory of the private tree (tree.h) from a path.
  */
 #define CALL_HIDING(type, name, params, args, hide)                                                \
 	DECLARE(type, name, params)                                                                \
@@ -48,8 +49,8 @@ mode_of(int flags, va_list list)
 }
 
 /*
- * Check whether a path leads to the event channel of librdmacm. The tree has only a link for the
- * channel, so channels_open() opens it.
+ * Check whether a path leads to /dev/infiniband/rdma_cm, the event channel of librdmacm. The
+ * private tree has only a link for this file, so channels_open() opens it.
  * @param path  equal to `there` if the path of the program was redirected into the tree
  */
 static bool
@@ -210,9 +211,9 @@ CALL(ssize_t, listxattr, (const char *path, char *buf, size_t size), (path, buf,
 CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf, size))
 
 /*
- * Define a function for programs that were built with glibc before 2.33: later versions do not
- * declare these functions. If a long has 64 bits, the old function does the same as the function
- * `now`.
+ * Define a replacement of a function of glibc before 2.33, for programs that were built with it:
+ * later versions do not declare these functions. If a long has 64 bits, the old function does the
+ * same as the function `now`.
  */
 #define OLD(name, params, now, args)                                                               \
 	DECLARE(int, name, params)                                                                 \
@@ -233,8 +234,8 @@ OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags)
 /* --- open files: the event channel must appear as a character device ----------------------------------- */
 
 /*
- * Define the replacement of fstat() or fstat64(). If a long has 64 bits, struct stat64 equals
- * struct stat.
+ * Define the replacement of fstat() or fstat64(). /dev/infiniband/rdma_cm appears as a character
+ * device, not as a pipe. If a long has 64 bits, struct stat64 equals struct stat.
  */
 #define CALL_ON_OPEN(name)                                                                         \
 	DECLARE(int, name, (int fd, struct stat *buf))                                             \

@@ -2,8 +2,8 @@
 /*
  * Replacements of those libc functions that write to a descriptor of /dev/infiniband/rdma_cm or
  * copy it, and functions for the replacements of open(), close() and fstat(). The bitmap
- * channels_noted has the descriptors of this file. For any other descriptor, a replacement tests
- * the bit of the descriptor, and then calls the function of libc.
+ * channels_noted has the descriptors of /dev/infiniband/rdma_cm. For any other descriptor, a
+ * replacement tests the bit of the descriptor, and then calls the function of libc.
  */
 
 #include "channels.h"

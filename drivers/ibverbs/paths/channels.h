@@ -6,7 +6,8 @@
  * @file
  * Descriptors of /dev/infiniband/rdma_cm, by which librdmacm uses connection management. A program
  * that opens this file gets a descriptor of a pipe that polls readable when an event waits, see
- * ../ucma/ready_pipe.h. What the program writes to it is a command for the engine.
+ * ../ucma/ready_pipe.h. What the program writes to it is a command for the engine (liburoce and
+ * DPDK).
  */
 
 #include <limits.h>
@@ -15,8 +16,8 @@
 #include <sys/types.h>
 
 /*
- * Limit of the descriptors that are recognised. An open() of /dev/infiniband/rdma_cm that would
- * return this number or a larger one fails with EMFILE.
+ * Limit of the descriptors that are recognised as those of /dev/infiniband/rdma_cm. An open() of
+ * this file that would return this number or a larger one fails with EMFILE.
  */
 #define CHANNELS_FDS_MAX 65536u
 #define CHANNELS_WORD    (sizeof(unsigned long) * CHAR_BIT)
@@ -52,16 +53,16 @@ bool channels_is(int fd);
 void channels_copy(int from, int to);
 
 /**
- * The caller calls channels_begin_close() before a descriptor is closed, and channels_end_close()
- * afterwards with the result.
+ * The caller calls channels_begin_close() before a descriptor of any file is closed, and
+ * channels_end_close() afterwards with the result.
  * @return the argument of channels_end_close(); NULL: channels_end_close() has nothing to do
  */
 void *channels_begin_close(int fd);
 void channels_end_close(void *file);
 
 /**
- * Release the files /dev/infiniband/rdma_cm that have no descriptors. The function must be called
- * after a range of descriptors was closed.
+ * Release the open files of /dev/infiniband/rdma_cm that have no descriptors. The function must be
+ * called after a range of descriptors was closed.
  */
 void channels_sweep(void);
 

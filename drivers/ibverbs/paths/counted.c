@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file reads counters of a device, by a call or by telemetry. Telemetry sends a response in
- * JSON, in one packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters
- * are plain words. So a search for the name in quotes, with a colon behind it, finds the counter.
+ * Reads counters of an RDMA device, by a call or by telemetry. Telemetry sends a response in JSON,
+ * in one packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters are
+ * plain words. So a search for the name in quotes, with a colon behind it, finds the counter.
  */
 
 #include "counted.h"
@@ -23,17 +23,17 @@
 #include "eal/runtime.h"
 
 /*
- * maximum size of a response in bytes: the limit of telemetry for the data, and the text around the
- * data
+ * maximum size of a telemetry response in bytes: the limit of telemetry for the data, and the text
+ * around the data
  */
 #define ANSWER_MAX 17408
-#define TIMEOUT_S  2 /* limit in seconds for a request and its response */
+#define TIMEOUT_S  2 /* limit in seconds for a telemetry request and its response */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 
 /*
- * Read a counter by a call of libibverbs.so.1, if the process has loaded that library and has
- * opened the device.
+ * Read a counter of an RDMA device by a call of libibverbs.so.1, if the process has loaded that
+ * library and has opened the device.
  */
 static bool
 query_library(const char *device, const char *name, uint64_t *value)
@@ -82,8 +82,8 @@ find_number(const char *response, const char *name)
 }
 
 /*
- * Read a counter of another process by telemetry. The result is 0 if the process does not respond,
- * or has no such device.
+ * Read a counter that another process has for an RDMA device, by telemetry. The result is 0 if the
+ * process does not respond, or has no such device.
  */
 static uint64_t
 query_process(const char *path, const char *device, const char *name)

@@ -4,18 +4,17 @@
 
 /**
  * @file
- * This file reads counters of a device for any process, also for one that has not opened the
- * device.
+ * Reads counters of an RDMA device for any process, also for one that has not opened the device.
  */
 
 #include <stdint.h>
 
 /**
- * Read a counter of a device. For a process that has opened the device, the value is what the
+ * Read a counter of an RDMA device. For a process that has opened the device, the value is what the
  * device counted in this process. For any other process, such as cat or a monitor, the value is a
- * sum. Its terms are the values of all processes of this user that have a device of that name at
- * this time. These processes are queried by DPDK's telemetry. Processes that have ended, or were
- * started with --no-telemetry, are not included.
+ * sum over all processes of this user that have a device of that name at this time. These processes
+ * are queried by DPDK's telemetry. Processes that have ended, or were started with --no-telemetry,
+ * are not included.
  */
 uint64_t counted(const char *device, const char *name);
 

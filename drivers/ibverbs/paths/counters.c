@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file opens and updates files of counters. An open counter is a file in memory (memfd) whose
- * name is the path of the counter. So its descriptor alone identifies the counter. counters_opened
- * has a bit for each such descriptor, so that a read of another descriptor needs no look-up of the
- * name.
+ * Opens and updates the files of RDMA devices' counters, which replace files of the kernel in
+ * sysfs. An open counter is a file in memory (memfd) whose name is the path of the counter. So its
+ * descriptor alone identifies the counter. counters_opened has a bit for each such descriptor, so
+ * that a read of another descriptor needs no look-up of the name.
  */
 
 #include "counters.h"
@@ -26,7 +26,7 @@
 
 _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
-/* The device and the counter that a path names. */
+/* The device and the counter that the path of a counter's file names. */
 struct counter {
 	char device[IBV_SYSFS_NAME_MAX];
 	const char *name;
@@ -35,8 +35,8 @@ struct counter {
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /*
- * The files in the directory "counters": those counters of the kernel that uroce counts, under the
- * names of the kernel.
+ * The files in the directory "counters" of a port: those counters of the kernel that uroce counts,
+ * under the names of the kernel.
  */
 static const char *const port_names[] = {
 	"port_xmit_data",         "port_rcv_data",         "port_xmit_packets",
@@ -45,7 +45,9 @@ static const char *const port_names[] = {
 	"port_xmit_discards",     "link_downed",
 };
 
-/* The files in the directory "hw_counters", under the names of the drivers rxe and mlx5. */
+/*
+ * The files in the directory "hw_counters" of a port, under the names of the drivers rxe and mlx5.
+ */
 static const char *const hw_names[] = {
 	"sent_pkts",
 	"rcvd_pkts",
@@ -123,8 +125,8 @@ parse(const char *path, struct counter *counter)
 }
 
 /*
- * Get the absolute path of a counter from a relative path and the directory `dir`. The directory
- * may be one of the private tree of files.
+ * Get the absolute path of a counter from a relative path and the directory `dir`, which may be a
+ * directory of the private tree of files (tree.h).
  */
 static bool
 resolve(int dir, const char *path, char where[TREE_PATH_MAX])
@@ -140,7 +142,7 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	/* a slash is appended, so that the directory of the devices itself (CLASS) also matches */
+	/* a slash is appended, so that the directory of all RDMA devices (CLASS) also matches */
 	real[len++] = '/';
 	real[len] = '\0';
 	name = strstr(real, CLASS);
@@ -166,8 +168,8 @@ counters_find(int dir, const char *path, char where[TREE_PATH_MAX])
 		       snprintf(where, TREE_PATH_MAX, "%s", path) < TREE_PATH_MAX;
 	}
 	/*
-	 * most relative paths do not end with the name of a counter, so no system call is needed
-	 * for them
+	 * most relative paths that programs use do not end with the name of a counter, so no system
+	 * call is needed for them
 	 */
 	slash = strrchr(path, '/');
 	slash = slash != NULL ? slash + 1 : path;
@@ -192,7 +194,9 @@ put_number(int fd, const struct counter *counter)
 	return pwrite(fd, text, (size_t)len, 0) == len && ftruncate(fd, len) == 0;
 }
 
-/* Open the memfd of a counter again, with other access rights and with its own file position. */
+/*
+ * Open the memfd of a counter again, with other access rights and with a file position of its own.
+ */
 static int
 open_again(int fd, int flags)
 {
@@ -228,7 +232,7 @@ counters_open(const char *where, int flags)
 	return fd;
 }
 
-/* Find the counter to which an open file belongs. */
+/* Find the counter to which an open file belongs, by the name of its memfd. */
 static bool
 parse_file(int fd, struct counter *counter)
 {

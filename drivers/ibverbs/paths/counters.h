@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The files of counters in the directories ports/1/counters and ports/1/hw_counters of a device. A
- * program that reads such a file gets the present value of the counter. The private tree of files
- * has an empty file for each counter, so that directories list it. A program that opens the file of
- * a counter gets a file in memory with the value.
+ * The files of counters in the directories ports/1/counters and ports/1/hw_counters of an RDMA
+ * device. A program that reads such a file gets the current value of the counter. The private tree
+ * of files (tree.h) has an empty file for each counter, so that directories list it. A program that
+ * opens the file of a counter gets a file in memory with the value.
  */
 
 #include <limits.h>
@@ -18,28 +18,32 @@
 #include "tree.h"
 
 /**
- * Limit of the descriptors whose counters are updated. A file of a counter with a smaller
- * descriptor shows the current value at each read from its beginning. A file with this or a larger
- * descriptor keeps the value of the time when it was opened.
+ * Limit of the descriptors for which the value of a counter is updated. A counter's file with a
+ * smaller descriptor shows the current value at each read from its beginning. A file with this or a
+ * larger descriptor keeps the value of the time when it was opened.
  */
 #define COUNTERS_FDS_MAX 4096
 #define COUNTERS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
 /**
- * Get the name of file number `idx` in the directory counters, or in hw_counters if `is_hw` is set.
- * The result is NULL if there are no more files.
+ * Get the name of the counter's file number `idx` in the directory "counters" of a port, or in
+ * "hw_counters" if `is_hw` is set. The result is NULL if there are no more files.
  */
 const char *counters_name(bool is_hw, unsigned idx);
 
 /**
- * Check whether a path leads to the file of a counter.
+ * Check whether a path leads to the file of a counter of an RDMA device.
  *
  * @param dir  directory from which a relative path starts, as for openat(2)
  * @param[out] where  the absolute path that programs use for the counter
  */
 bool counters_find(int dir, const char *path, char where[TREE_PATH_MAX]);
 
-/** Open the file of a counter, for reading only. @return a descriptor, or -1 with errno */
+/**
+ * Open the file of a counter of an RDMA device, for reading only.
+ * @param where  the absolute path of the counter, from counters_find()
+ * @return a descriptor, or -1 with errno
+ */
 int counters_open(const char *where, int flags);
 
 /**

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that close descriptors. Daemons close all descriptors that
- * they did not open, and would close those of the engine. The engine would then read and write
- * files that the program opens under the same numbers. So the replacements close a range of
- * descriptors except for those of the engine. A close(), dup2() or dup3() that would close a
- * descriptor of the engine fails with EBADF, as if the descriptor were not open.
+ * they did not open, and would close those of the engine (liburoce and DPDK). The engine would then
+ * read and write files that the program opens under the same numbers. So the replacements close a
+ * range of descriptors except for those of the engine. A close(), dup2() or dup3() that would close
+ * a descriptor of the engine fails with EBADF, as if the descriptor were not open.
  */
 
 #include "descriptors.h"
@@ -45,8 +45,9 @@ DECLARE(int, close, (int fd))
 }
 
 /*
- * End a dup2() or dup3() that has replaced `to` by a copy of `from`. `ret` is the result of the
- * call.
+ * Complete a dup2() or dup3() that has replaced `to` by a copy of `from`.
+ * @param channel  the result of channels_begin_close() for `to`
+ * @param ret  the result of the call
  */
 static int
 end_dup(int from, int to, void *channel, int ret)
@@ -123,8 +124,8 @@ DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 }
 
 /*
- * Replacement of closefrom(). If the engine has no descriptor in the range, the function of libc is
- * called, which also works if the kernel has no close_range().
+ * Replacement of closefrom(). If the engine (liburoce and DPDK) has no descriptor in the range, the
+ * function of libc is called, which also works if the kernel has no close_range().
  */
 DECLARE(void, closefrom, (int low))
 {

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Table of the engine's descriptors. The engine writes the table. The replacements of close(),
- * closefrom(), close_range(), dup2() and dup3() read it, and do not close or replace the engine's
- * descriptors. The table is in the preloaded library, where the engine finds it by dlsym(). Without
- * this library the engine uses a table of its own.
+ * Table of the descriptors that the engine (liburoce and DPDK) has opened in a program. The engine
+ * writes the table. The replacements of close(), closefrom(), close_range(), dup2() and dup3() read
+ * it, and do not close or replace the engine's descriptors. The table is in the preloaded library,
+ * where the engine finds it by dlsym(). Without this library the engine uses a table of its own.
  */
 
 #include <pthread.h>
@@ -16,10 +16,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Limit of the table: descriptors with this number or a larger one are not in the table. */
+/*
+ * Limit of the table of the engine's descriptors: descriptors with this number or a larger one are
+ * not in the table.
+ */
 #define DESCRIPTORS_MAX  65536u
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
-/* name of the table's symbol, by which the engine finds the table with dlsym() */
+/* name of the symbol of the table, by which the engine finds the table with dlsym() */
 #define DESCRIPTORS_NAME "uroce_paths_descriptors"
 
 struct descriptors {
@@ -48,8 +51,8 @@ descriptors_has(const struct descriptors *table, int fd)
 }
 
 /**
- * Check whether a descriptor belongs to the engine, and this process is the one that uses the
- * engine.
+ * Check whether a descriptor belongs to the engine (liburoce and DPDK), and this process is the one
+ * that uses the engine.
  */
 static inline bool
 descriptors_is_own(const struct descriptors *table, int fd)

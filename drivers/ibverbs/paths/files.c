@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file writes the files of the private tree. Their names and formats are those of Linux'
- * Documentation/ABI/stable/sysfs-class-infiniband. A file that exists in the kernel, but cannot be
- * read there, does not exist in the tree. Each counter has an empty file, so that directories list
- * it (counters.h).
+ * Writes the files of the private tree, which replace the kernel's files of RDMA devices. Their
+ * names and formats are those of Linux' Documentation/ABI/stable/sysfs-class-infiniband. A file
+ * that exists in the kernel, but cannot be read there, does not exist in the tree. Each counter has
+ * an empty file, so that directories list it (counters.h).
  */
 
 #include "files.h"
@@ -36,8 +36,8 @@
 #define DEVICE_ABI_VERSION 1
 
 /*
- * Path and device number of the file that the tree has in place of the device node of an RDMA
- * device.
+ * Path and device number of the file that the private tree (tree.h) has in place of the device node
+ * of an RDMA device.
  */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
@@ -60,13 +60,13 @@ struct calls {
 #undef X
 };
 
-/* The properties of a device, from which its files are written. */
+/* The properties of an RDMA device, from which its files in the private tree are written. */
 struct facts {
 	const struct calls *calls;
 	struct ibv_context *context;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
-	/* name of the device's kernel interface; empty if there is none */
+	/* name of the kernel interface to which the device belongs; empty if there is none */
 	char ifname[IF_NAMESIZE];
 };
 
@@ -85,8 +85,8 @@ query_gid_ex(const struct facts *facts, unsigned idx, struct ibv_gid_entry *entr
 }
 
 /*
- * Query the properties of a device. libibverbs fills only the first fields of struct ibv_port_attr,
- * and this file uses no others.
+ * Query the properties of an RDMA device. libibverbs fills only the first fields of struct
+ * ibv_port_attr, and this file uses no others.
  */
 static bool
 ask(struct facts *facts)
@@ -131,7 +131,7 @@ make_link(const struct dir *dir, const char *name, const char *to)
 	       symlink(to, path) == 0;
 }
 
-/* Write a file of one line into a directory. */
+/* Write a file of one line into a directory of the private tree. */
 __attribute__((format(printf, 3, 4))) static bool
 put(const struct dir *dir, const char *name, const char *format, ...)
 {
@@ -181,8 +181,8 @@ static const char *const phys_state_names[] = {
 };
 
 /*
- * The speed of a lane for each code of active_speed in struct ibv_port_attr. The last row is for
- * all other codes.
+ * The speed of a lane of a link for each code of active_speed in struct ibv_port_attr. The last row
+ * is for all other codes.
  */
 static const struct {
 	uint8_t code;
@@ -240,7 +240,10 @@ put_port_attr(const struct dir *port, const struct ibv_port_attr *attr)
 		   attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 }
 
-/* Write the file of a GID, and the files of its type and interface unless the GID is empty. */
+/*
+ * Write the file of a GID of an RDMA device. Unless the GID is empty, also write the files of its
+ * type and its interface.
+ */
 static bool
 put_gid(const struct facts *facts, const struct dir dirs[3], unsigned idx)
 {
@@ -320,8 +323,9 @@ put_port(const struct facts *facts, const struct dir *device)
 /* --- the device of the kernel interface ------------------------------------------------------------- */
 
 /*
- * Make `name` a link to the file of that name that the kernel has for the hardware of an interface.
- * If the kernel has no such file, write a file with the text `without`.
+ * In a directory of the private tree, make `name` a link to the file of that name that the kernel
+ * has for the hardware of an interface. If the kernel has no such file, write a file with the text
+ * `without`.
  */
 static bool
 put_locality(const struct dir *device, const char *ifname, const char *name, const char *without)
@@ -419,7 +423,7 @@ put_device(const struct calls *calls, struct ibv_device *device, const struct di
 	return is_put;
 }
 
-/* Write the directory of a device in infiniband_verbs, and make the link for its device node. */
+/* Write a device's directory in infiniband_verbs, and make the link for its device node. */
 static bool
 put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct dir *nodes)
 {

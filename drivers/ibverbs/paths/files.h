@@ -4,14 +4,15 @@
 
 /**
  * @file
- * This file writes the files that the kernel would have for the devices that libibverbs.so.1 lists.
+ * Writes the files of the private tree: those that the kernel would have for the RDMA devices that
+ * libibverbs.so.1 lists.
  */
 
 #include <stdbool.h>
 
 /**
- * Write the files below `root`: sys/class/infiniband, sys/class/infiniband_verbs and
- * dev/infiniband.
+ * Write the files of RDMA devices below `root`: sys/class/infiniband, sys/class/infiniband_verbs
+ * and dev/infiniband.
  * @return false if there are no devices, or if an error was printed on stderr
  */
 bool files_make(const char *root);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This file creates and removes the private tree of files. Each process uses one tree: that of its
- * parent, or one that it creates under a lock. The name of a tree has the PID namespace and the PID
- * of its creator. So the name of a tree shows whether its creator has terminated.
+ * Creates and removes the private tree of files, which replaces the kernel's files of RDMA devices.
+ * Each process uses one tree: that of its parent, or one that it creates under a lock. The name of
+ * a tree has the PID namespace and the PID of its creator. So the name of a tree shows whether its
+ * creator has terminated.
  */
 
 #include "tree.h"
@@ -33,9 +34,9 @@ static _Atomic(const char *)
 	 * determined yet
 	 */
 	tree;
-/* process that created the tree at `tree`; 0 if `tree` is the value of UROCE_TREE */
+/* process that created the private tree at `tree`; 0 if `tree` is the value of UROCE_TREE */
 static pid_t maker;
-/* this thread is creating the tree, so its calls must not be redirected into the tree */
+/* this thread is creating the private tree, so its calls must not be redirected into the tree */
 static __thread bool is_making;
 
 static int
@@ -186,7 +187,7 @@ is_there(const char *root)
 
 /*
  * Get the path of the private tree of files. If a parent process created the tree and has removed
- * it, this process creates a new tree.
+ * it, this process creates another one.
  */
 static const char *
 tree_root(void)

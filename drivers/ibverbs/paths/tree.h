@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The private tree of files, in place of the files that the kernel has for RDMA devices.
+ * The private tree of files, which replaces the files that the kernel has for RDMA devices.
  *
  * The first call on a path of an RDMA device creates the tree: a directory under $XDG_RUNTIME_DIR
  * or /tmp. The environment variable UROCE_TREE has its name, so that child processes use the same
@@ -16,7 +16,7 @@
 #include <string.h>
 
 /**
- * Maximum size of the path of a file in the tree, including the NUL. A longer path is not
+ * Maximum size of the path of a file in the private tree, including the NUL. A longer path is not
  * redirected into the tree.
  */
 #define TREE_PATH_MAX 512
@@ -28,7 +28,7 @@
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 
 /**
- * Redirect a path of an RDMA device into the tree.
+ * Redirect a path of an RDMA device into the private tree.
  *
  * @mt Safe. If the tree exists, the call is also safe in a signal handler.
  * @return `there` with the path in the tree; or `path` if there are no devices, or if the caller is
@@ -37,15 +37,15 @@
 const char *tree_path(const char *path, char there[TREE_PATH_MAX]);
 
 /**
- * Convert the path of a file in the tree to the path that programs use: remove the directory of the
- * tree from the start of the path, in place.
+ * Convert the path of a file in the private tree to the path that programs use: remove the
+ * directory of the tree from the start of the path, in place.
  * @return `path`, which may be NULL
  */
 char *tree_hide(char *path);
 
 /**
- * Redirect a path into the tree if it is one of an RDMA device. Any other path is returned
- * unchanged.
+ * Redirect a path into the private tree if it is a path of an RDMA device. Any other path is
+ * returned unchanged.
  */
 static inline const char *
 tree_redirect(const char *path, char there[TREE_PATH_MAX])

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The set of descriptors that librspreload serves. In the kernel such a descriptor is an open
+ * The set of descriptors that librspreload serves. For the kernel such a descriptor is an open
  * /dev/null. librspreload maps it to an rsocket, and passes calls on the descriptor to this
- * rsocket. A call that librspreload does not replace would reach /dev/null, so this library
- * replaces those calls.
+ * rsocket. A libc call that librspreload does not replace would reach /dev/null, so this library
+ * replaces such calls.
  *
  * The functions may be called by any thread.
  */
@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <limits.h>
 
-/** Limit of the set: only descriptors with a smaller number can be in the set. */
+/** Only descriptors with a number below this limit can be rsockets that librspreload serves. */
 #define RSOCKETS_FDS_MAX 65536
 
-/** Number of descriptors in a word of the set. */
+/** Number of descriptors in a word of rsockets_set. */
 #define RSOCKETS_WORD (sizeof(unsigned long) * CHAR_BIT)
 
 /** The descriptors that librspreload serves: a bit for each descriptor. */
@@ -39,7 +39,7 @@ rsockets_has(int fd)
 
 /**
  * Add a descriptor to the set of those that librspreload serves.
- * @return whether the descriptor is in the set now; false: the number is too large
+ * @return whether the descriptor was added; false: the number is too large
  */
 bool rsockets_add(int fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replacements of those libc functions that make, copy, close and control sockets. A socket of TCP
- * is made by librspreload, so that it is an rsocket. All other sockets are made by the kernel: name
+ * Replacements of those libc functions that make, copy, close and control sockets. librspreload
+ * makes the TCP sockets, so that they are rsockets. The kernel makes all other sockets: name
  * resolution and the sockets of uroce itself use them.
  *
  * librspreload of rdma-core 44 to 56 replaces socket(), accept(), dup2() and fcntl(), without the
@@ -27,9 +27,9 @@
 #define FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
 
 /*
- * Call poll() of librspreload once. librspreload looks up the functions of libc in its socket(),
- * poll() and a few other calls. librspreload fails with SIGSEGV if a program makes another call
- * first.
+ * Call poll() of librspreload once when this library is loaded. librspreload looks up the functions
+ * of libc in its socket(), poll() and a few other calls. It fails with SIGSEGV if a program makes
+ * another of its calls first.
  */
 __attribute__((constructor)) static void
 begin_sockets(void)
@@ -169,8 +169,8 @@ DECLARE(int, ioctl, (int fd, unsigned long request, ...))
 }
 
 /*
- * Close a descriptor. When the last copy of an rsocket is closed, librspreload closes it and then
- * fails with EBADF, so this function returns 0 for any rsocket.
+ * Replacement of close(). When the last copy of an rsocket is closed, librspreload closes the
+ * rsocket and then fails with EBADF, so this function returns 0 for any rsocket.
  */
 DECLARE(int, close, (int fd))
 {
@@ -195,8 +195,8 @@ is_known_to_kernel(int fd)
 }
 
 /*
- * Set the flags of a new socket that librspreload has made. If the socket is an rsocket, also add
- * it to the set of descriptors that librspreload serves.
+ * Set the flags SOCK_NONBLOCK and SOCK_CLOEXEC of a new socket that librspreload has made. If the
+ * socket is an rsocket, also add it to the set of descriptors that librspreload serves.
  */
 static int
 adopt_socket(int fd, int flags)
@@ -226,7 +226,7 @@ is_tcp(int domain, int type, int protocol)
 
 DECLARE(int, socket, (int domain, int type, int protocol))
 {
-	/* librdmacm calls socket() itself to make an rsocket */
+	/* whether the caller is librdmacm, which calls socket() itself to make an rsocket */
 	static _Thread_local bool is_nested;
 	static _Atomic(void *) found;
 	int fd;
@@ -267,8 +267,8 @@ DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags)
 /* --- options --------------------------------------------------------------------------------------- */
 
 /*
- * An rsocket has no TCP segments, and librspreload refuses TCP_INFO. Some programs fail without
- * this option, so this getsockopt() returns a TCP_INFO of zeros.
+ * Replacement of getsockopt(). An rsocket has no TCP segments, and librspreload refuses the option
+ * TCP_INFO. Some programs fail without this option, so this function returns a TCP_INFO of zeros.
  */
 DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *len))
 {
@@ -284,9 +284,9 @@ DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t 
 /* --- connecting ------------------------------------------------------------------------------------ */
 
 /*
- * If an address cannot be reached over RDMA, librspreload connects by the kernel's TCP. This
- * function detects that by SO_TYPE: a socket of the kernel has this option, an rsocket does not
- * have it.
+ * Replacement of connect(). If an address cannot be reached over RDMA, librspreload connects by the
+ * kernel's TCP. This function detects that by SO_TYPE: a socket of the kernel has this option, an
+ * rsocket does not have it.
  */
 DECLARE(int, connect, (int fd, const struct sockaddr *addr, socklen_t addr_len))
 {

@@ -15,7 +15,7 @@
 #include "next.h"
 #include "rsockets.h"
 
-/* Maximum number of bytes of a file that are copied at once. */
+/* Maximum number of bytes of a file that sendfile() copies to an rsocket at once. */
 #define PART_LEN 16384
 
 void __chk_fail(void) __attribute__((noreturn));
@@ -101,15 +101,17 @@ send_file(int to, int from, off_t *offset, size_t size)
 					: NEXT(name)(to, from, offset, size);                      \
 	}
 
-/* With 64-bit longs off64_t is the same as off_t, so both functions have the same definition. */
+/*
+ * If a long has 64 bits, off64_t is the same as off_t, so both functions have the same definition.
+ */
 CALL_SENDFILE(sendfile)
 CALL_SENDFILE(sendfile64)
 
 /* --- calls that rsockets do not have --------------------------------------------------------------- */
 
 /*
- * splice() fails with EINVAL on an rsocket. Programs that use splice() then copy by read() and
- * write().
+ * Replacement of splice(), which fails with EINVAL on an rsocket. Programs that use splice() then
+ * copy by read() and write().
  */
 DECLARE(ssize_t, splice,
 	(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags))

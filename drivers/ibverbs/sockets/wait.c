@@ -32,8 +32,8 @@
 void __chk_fail(void) __attribute__((noreturn));
 
 /*
- * The pauses between two calls of rpoll(): no pause follows the first calls, and later pauses grow
- * from 20 us to 1 ms.
+ * The pauses between two calls of rpoll() (poll() on rsockets) while nothing is ready: no pause
+ * follows the first NB_WITHOUT_PAUSE calls, and later pauses grow from 20 us to 1 ms.
  */
 #define NB_WITHOUT_PAUSE 100u
 #define PAUSE_MIN_NS     20000
@@ -60,7 +60,7 @@ now_us(void)
 }
 
 /*
- * Pause before the next call of rpoll().
+ * Pause before the next call of rpoll() (poll() on rsockets).
  * @param nb  number of calls of rpoll() so far
  * @return 0, or -1 with errno EINTR if a signal was handled
  */
@@ -108,8 +108,8 @@ to_poll_timeout(const struct timespec *time)
 }
 
 /*
- * Replace ppoll(): set the signal mask, call poll(), and set the former mask again. The three steps
- * are not atomic: a signal may be handled just before poll() waits.
+ * Do the work of ppoll() for rsockets: set the signal mask, call poll(), and set the previous mask
+ * again. The three steps are not atomic: a signal may be handled just before poll() waits.
  */
 static int
 poll_with_mask(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask)
@@ -163,8 +163,8 @@ DECLARE(int, __ppoll_chk,
 #define SETS 3
 
 /*
- * For each set of select(): the events that poll() waits for, and those events that make the set
- * ready.
+ * For each set of select() (read, write, exceptions): the events that poll() waits for, and those
+ * events that make the set ready.
  */
 static const struct {
 	short events;
@@ -175,7 +175,10 @@ static const struct {
 	{ POLLPRI, POLLPRI },
 };
 
-/* Get the events for which poll() waits on a descriptor. @return 0: the descriptor is in no set */
+/*
+ * Get the events of poll() that correspond to the sets of select() which have a descriptor.
+ * @return 0: the descriptor is in no set
+ */
 static short
 events_of(int fd, fd_set *const sets[SETS])
 {
@@ -212,7 +215,7 @@ to_poll(int nb, fd_set *const sets[SETS], struct pollfd *fds)
 }
 
 /*
- * Remove the descriptor from those sets for which it is not ready.
+ * Remove a descriptor from those sets of select() for which it is not ready.
  * @return the number of sets in which the descriptor stays
  */
 static int

@@ -54,7 +54,7 @@ address_port(const void *addr)
 	const sa_family_t family = family_of(addr);
 	struct sockaddr_in ip;
 
-	/* the port has the same offset in the socket addresses of IPv4 and IPv6 */
+	/* the port is at the same offset in struct sockaddr_in and struct sockaddr_in6 */
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	memcpy(&ip, addr, sizeof(ip));

@@ -12,8 +12,8 @@
 #include <netinet/in.h>
 
 /**
- * Get the length of an address from its family: AF_INET, AF_INET6 or AF_IB.
- * @param room  number of bytes that the command has for the address
+ * Get the length of a socket address from its family: AF_INET, AF_INET6 or AF_IB.
+ * @param room  number of bytes that the command of librdmacm has for the address
  * @return 0: the address is of another family, or has more bytes than `room`
  */
 size_t address_len(const void *addr, size_t room);
@@ -24,7 +24,7 @@ size_t address_len(const void *addr, size_t room);
 void address_gid(const void *addr, uint8_t gid[16]);
 
 /**
- * Get the port of an address of any family that address_len() accepts.
+ * Get the port of a socket address of any family that address_len() accepts.
  * @return 0: the address has no port
  */
 uint16_t address_port(const void *addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands that bind ids to addresses, and resolve addresses and routes. The older commands, whose
- * names end with IP, only have room for an IP address.
+ * Commands of librdmacm that bind ids to addresses, and resolve addresses and routes. The older
+ * commands, whose names end with IP, only have room for an IP address.
  */
 
 #include <errno.h>
@@ -47,7 +47,7 @@ ucma_bind(struct ucma_call *call, const void *in)
 }
 
 /*
- * Resolve the address `dst` for an id.
+ * Resolve the destination address `dst` for an id.
  * @param src  the address to which the id is bound; NULL: the command names no such address
  */
 static int

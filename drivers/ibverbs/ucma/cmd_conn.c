@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands that connect and disconnect. The program itself moves its QP through the states, with
- * the attributes that the command INIT_QP_ATTR returns.
+ * Commands of librdmacm that connect and disconnect ids. The program itself moves its QP through
+ * the states, with the attributes that the command INIT_QP_ATTR returns.
  */
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include "ctx.h"
 #include "kern.h"
 
-/* Reasons of a REJ that a program may give [IBA 12.6.7.2]. */
+/* Reasons of a REJ that a program may give in the command REJECT [IBA 12.6.7.2]. */
 #define REASON_CONSUMER_DEFINED            28
 #define REASON_VENDOR_OPTION_NOT_SUPPORTED 35
 
 /*
- * Convert the result of a public call to the result of a command.
- * @param ret  the result of a call of <uroce_cm.h>; if it is not 0, the call has set errno
+ * Convert the result of a call of <uroce_cm.h> to the result of a command of librdmacm.
+ * @param ret  the result of the call; if it is not 0, the call has set errno
  * @return 0, or -errno
  */
 static int
@@ -45,8 +45,8 @@ copy_conn_param(struct rdma_conn_param *to, const struct rdma_ucm_conn_param *fr
 }
 
 /*
- * Set the ECE options that the request or the reply of an id carries, if the command has such
- * options.
+ * Set the ECE options that the connection request or the reply of an id carries, if the command of
+ * librdmacm has such options.
  */
 static int
 set_ece(struct ucma_ctx *ctx, const struct rdma_ucm_ece *from)
@@ -101,8 +101,8 @@ set_uid(struct ucma_ctx *ctx, uint64_t uid)
 }
 
 /*
- * Accept a request, or complete a connection that the id has requested. The cookie of the id is set
- * before uroce_cm_accept() is called, because an event of the id may follow at once.
+ * Accept a connection request, or complete a connection that the id has requested. The cookie of
+ * the id is set before uroce_cm_accept() is called, because an event of the id may follow at once.
  */
 static int
 accept_with(struct ucma_ctx *ctx, const struct rdma_ucm_accept *cmd)

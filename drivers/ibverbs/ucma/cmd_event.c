@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command GET_EVENT, which takes an event and converts it to the struct of the kernel. */
+/*
+ * The command GET_EVENT of librdmacm, which takes an event of an id and converts it to the struct
+ * of the kernel.
+ */
 
 #include <errno.h>
 #include <string.h>
@@ -58,7 +61,9 @@ copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)
 	to->qkey = from->qkey;
 }
 
-/* Copy the peer's ECE options, which come with the request or the reply of the peer. */
+/*
+ * Copy the peer's ECE options from an event, if it is a connection request or a reply of the peer.
+ */
 static void
 copy_ece(struct rdma_ucm_ece *to, const struct rdma_cm_event *event)
 {
@@ -73,7 +78,7 @@ copy_ece(struct rdma_ucm_ece *to, const struct rdma_cm_event *event)
 	to->attr_mod = ece.options;
 }
 
-/* Convert an event, except for the fields that name the id. */
+/* Convert an event to the response of GET_EVENT, except for the fields that name the id. */
 static void
 convert(struct rdma_ucm_event_resp *to, const struct rdma_cm_event *from)
 {
@@ -90,8 +95,8 @@ convert(struct rdma_ucm_event_resp *to, const struct rdma_cm_event *from)
 /* --- names: the callers of these functions hold ucma_lock ------------------------------------- */
 
 /*
- * Publish the new id of a CONNECT_REQUEST, and enter its number in the response. The cookie in the
- * response is that of the listener.
+ * Publish the new id of a CONNECT_REQUEST, so that commands find it, and enter its number in the
+ * response of GET_EVENT. The cookie in the response is that of the listener.
  */
 static void
 name_request(struct rdma_ucm_event_resp *resp, const struct rdma_cm_event *event,
@@ -126,8 +131,8 @@ name(struct rdma_ucm_event_resp *resp, const struct rdma_cm_event *event)
 /* --- the command ---------------------------------------------------------------------------------- */
 
 /*
- * Fill the response with an event that was taken from the channel, and acknowledge the event. If
- * there is no memory for the id of a CONNECT_REQUEST, the request is rejected.
+ * Fill the response of GET_EVENT with an event that was taken from the channel, and acknowledge the
+ * event. If there is no memory for the id of a CONNECT_REQUEST, the connection request is rejected.
  * @return 0, or -ENOMEM
  */
 static int
@@ -154,7 +159,7 @@ fill(struct rdma_ucm_event_resp *resp, struct rdma_cm_event *event, struct ucma_
 }
 
 /*
- * Take the oldest event of the channel, and fill the response.
+ * Take the oldest event of the event channel, and fill the response of GET_EVENT.
  * @return 0; -EAGAIN: there is no event; another -errno
  */
 static int
@@ -193,8 +198,8 @@ ucma_get_event(struct ucma_call *call, const void *in)
 	const struct rdma_ucm_get_event *const cmd = in;
 	struct rdma_ucm_event_resp resp = { .uid = 0 };
 	/*
-	 * The response is written once before an event is taken, to check the memory of the
-	 * program: an event that was taken cannot be put back.
+	 * The response of GET_EVENT is written once before an event is taken, to check the memory
+	 * of the program: an event that was taken cannot be put back.
 	 */
 	int ret = ucma_respond(call, cmd->response, &resp, sizeof(resp));
 

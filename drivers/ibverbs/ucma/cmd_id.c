@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands that create, destroy and move ids, and set their options. */
+/* Commands of librdmacm that create, destroy and move ids, and set their options. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "file.h"
 #include "user_memory.h"
 
-/* Maximum length in bytes of the value of an option, as in the kernel. */
+/* Maximum length in bytes of the value that the command SET_OPTION has, as in the kernel. */
 #define OPTION_LEN_MAX (4u << 20)
 
 /*
@@ -80,7 +80,9 @@ ucma_destroy_id(struct ucma_call *call, const void *in)
 	return ucma_respond(call, cmd->response, &resp, sizeof(resp));
 }
 
-/* Move an id, for which a command is in progress, to another file. */
+/*
+ * Move an id, for which a command is in progress, to another open file of /dev/infiniband/rdma_cm.
+ */
 static int
 move(struct ucma_ctx *ctx, struct ucma_file *to)
 {

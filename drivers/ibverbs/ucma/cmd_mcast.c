@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands that join and leave multicast groups. The program attaches its QP when it gets the event
- * MULTICAST_JOIN.
+ * Commands of librdmacm that join and leave multicast groups. The program attaches its QP when it
+ * gets the event MULTICAST_JOIN.
  */
 
 #include <errno.h>
@@ -23,8 +23,8 @@ struct join {
 };
 
 /*
- * Join a group, and write the number of the membership to the program. If the number cannot be
- * written, leave the group again.
+ * Join a multicast group, and write the number of the membership to the program. If the number
+ * cannot be written, leave the group again.
  */
 static int
 join_as(struct ucma_call *call, const struct join *join, struct ucma_ctx *ctx,

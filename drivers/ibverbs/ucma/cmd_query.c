@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands that query the addresses, the device and the path of an id. Programs of older headers
- * have no room for the index of the device, the last field of a response.
+ * Commands of librdmacm that query the addresses, the device and the path of an id. Programs that
+ * were built with older kernel headers have no room for the index of the device, the last field of
+ * a response.
  */
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include "ctx.h"
 #include "kern.h"
 
-/* The P_Key of a device on RoCE. */
+/* The P_Key of a device on RoCE: the default P_Key with full membership. */
 #define PKEY 0xffff
 
 /* Flags of the path of a connection, which has only one path. */
@@ -25,7 +26,7 @@
 #define SELECT_EXACTLY 2
 
 /*
- * Query an id.
+ * The function of a command that queries an id.
  * @param response  address of the program's memory for the response
  * @param id        the id, which is bound to a device if `id->verbs` is not NULL
  */
@@ -158,7 +159,7 @@ select_exactly(uint8_t value)
 	return (uint8_t)(SELECT_EXACTLY << 6 | (value & 0x3f));
 }
 
-/* Build the record of a path in the format of the wire [IBA 15.2.5.16]. */
+/* Build the record of an id's path in the format of the wire [IBA 15.2.5.16]. */
 static void
 pack_path(struct ibv_path_record *to, const struct ibv_sa_path_rec *from)
 {
@@ -185,7 +186,7 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 {
 	union {
 		struct rdma_ucm_query_path_resp head;
-		/* memory for the head of the response, and for one path */
+		/* memory for the fixed fields of the response, and for one path */
 		uint8_t bytes[sizeof(struct rdma_ucm_query_path_resp) +
 			      sizeof(struct ib_path_rec_data)];
 	} resp;

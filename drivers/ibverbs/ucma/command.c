@@ -10,14 +10,14 @@
 #define END_OF(type, field) (offsetof(type, field) + sizeof(((type *)NULL)->field))
 
 /*
- * The commands. A command without a handler is unknown to the kernel as well. Programs that were
- * built with older headers give shorter structs, and less room for responses: the fields that
- * <rdma/rdma_user_cm.h> got later may be missing.
+ * The commands of librdmacm. A command without a handler is unknown to the kernel as well. Programs
+ * that were built with older kernel headers give shorter structs, and less room for responses: the
+ * fields that <rdma/rdma_user_cm.h> got later may be missing.
  */
 static const struct command {
 	ucma_handler *handler;
-	uint16_t in_min; /* minimum number of bytes that the program must give */
-	/* size of the command's struct; bytes of the program beyond this size are ignored */
+	uint16_t in_min; /* minimum number of bytes of the command that the program must give */
+	/* size of the command's struct; if the program gives more bytes, they are ignored */
 	uint16_t in_len;
 	uint16_t out_min; /* minimum room in bytes that the program must have for the response */
 } commands[] = {
@@ -62,7 +62,7 @@ static const struct command {
 
 #define NB_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* Memory for the struct of any command. */
+/* Memory for the struct of any command of librdmacm. */
 union input {
 	struct rdma_ucm_resolve_addr resolve_addr;
 	struct rdma_ucm_connect connect;

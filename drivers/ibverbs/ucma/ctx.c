@@ -72,7 +72,10 @@ ucma_ctx_publish(struct ucma_ctx *ctx, struct ucma_file *file)
 	handle_table_set(&ctx_table, ctx->id, ctx);
 }
 
-/* Find an id of a file. The caller holds ucma_lock. @return 0, -ENOENT or -EINVAL */
+/*
+ * Find an id of an open file of /dev/infiniband/rdma_cm. The caller holds ucma_lock.
+ * @return 0; -ENOENT: there is no such id; -EINVAL: the id belongs to another file
+ */
 static int
 find(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx)
 {
@@ -121,8 +124,8 @@ ucma_ctx_put(struct ucma_ctx *ctx)
 /* --- the end of an id ----------------------------------------------------------------------------- */
 
 /*
- * Take an id out of the table and of its file. Then commands, and other threads that destroy ids,
- * do not find it. Wait until the commands in progress for the id have ended. The caller holds
+ * Take an id out of the table of ids and of its file. Then commands, and other threads that destroy
+ * ids, do not find it. Wait until the commands in progress for the id have ended. The caller holds
  * ucma_lock.
  */
 static void

@@ -8,8 +8,9 @@
 #include "file.h"
 
 /*
- * The errno and the cancellation state of a thread at the start of a call, which end() restores. A
- * call disables cancellation, because a thread must not be cancelled while it holds a lock.
+ * The errno and the cancellation state of a thread at the start of a call of entry.h, which end()
+ * restores. A call disables cancellation, because a thread must not be cancelled while it holds a
+ * lock.
  */
 struct saved {
 	int err;
@@ -26,7 +27,7 @@ begin(void)
 }
 
 /*
- * Restore the cancellation state, and set errno.
+ * Restore the thread's cancellation state at the end of a call of entry.h, and set errno.
  * @param err  the new errno; 0: restore errno from the start of the call
  */
 static void

@@ -22,10 +22,16 @@
 
 LIST_HEAD(bucket, ucma_file);
 
-/* hash table of the open files, by the inodes of their pipes; protected by ucma_lock */
+/*
+ * hash table of the open files of /dev/infiniband/rdma_cm, by the inodes of their pipes; protected
+ * by ucma_lock
+ */
 static struct bucket buckets[NB_BUCKETS];
 static unsigned nb_files;
-/* number of files at which the next sweep for files without descriptors is due */
+/*
+ * number of open files of /dev/infiniband/rdma_cm at which files without descriptors are next
+ * searched for
+ */
 static unsigned sweep_at = FIRST_SWEEP_AT;
 
 static struct bucket *
@@ -49,8 +55,9 @@ after_fork_in_parent(void)
 }
 
 /*
- * Forget the files of the parent in the child. The descriptors that the child has inherited keep
- * these files open in the parent, as in the kernel, but commands of the child fail with EBADF.
+ * Forget the parent's open files of /dev/infiniband/rdma_cm in a child of fork(). The descriptors
+ * that the child has inherited keep these files open in the parent, as in the kernel, but commands
+ * of the child fail with EBADF.
  */
 static void
 after_fork_in_child(void)
@@ -71,9 +78,9 @@ watch_forks(void)
 /* --- events: these functions are called by the library when it adds an event to a channel ------------ */
 
 /*
- * Check whether an event is of use to the program. The id of a CONNECT_REQUEST has no cookie before
- * the program has accepted it. Without a cookie the program could not find out to which id an event
- * belongs, so such an event is dropped.
+ * Check whether the program can use an event of an id. The id of a CONNECT_REQUEST has no cookie
+ * before the program has accepted it. Without a cookie the program could not find out to which id
+ * an event belongs, so such an event is dropped.
  */
 static bool
 is_wanted(void *arg, const struct rdma_cm_event *event)
@@ -86,7 +93,8 @@ is_wanted(void *arg, const struct rdma_cm_event *event)
 		return true;
 	pthread_mutex_lock(&ucma_lock);
 	/*
-	 * before GET_EVENT has returned a new id, the `context` of the id is that of the listener
+	 * before GET_EVENT has returned a new id, the field `context` of the id is that of the
+	 * listener
 	 */
 	ctx = event->id->context;
 	is_wanted = ctx->cm_id == event->id && ctx->uid != 0;
@@ -193,7 +201,10 @@ ucma_file_get(int fd)
 	return file;
 }
 
-/* Free a file that no command uses, and whose descriptors are closed. */
+/*
+ * Free an open file of /dev/infiniband/rdma_cm that no command uses, and whose descriptors are
+ * closed.
+ */
 static void
 release(struct ucma_file *file)
 {
@@ -215,7 +226,10 @@ ucma_file_put(struct ucma_file *file)
 		release(file);
 }
 
-/* Take a file out of the table if it has no descriptors. The caller holds ucma_lock. */
+/*
+ * Take an open file of /dev/infiniband/rdma_cm out of the hash table if it has no descriptors. The
+ * caller holds ucma_lock.
+ */
 static void
 check(struct ucma_file *file)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The free numbers of a table form a list. The links of the list are in an array beside the array
- * of the objects.
+ * Tables that give numbers to objects. The free numbers of a table form a list. The links of the
+ * list are in an array beside the array of the objects.
  */
 
 #include "handle_table.h"

@@ -13,9 +13,9 @@
 /** Value of a handle that means "no object". */
 #define HANDLE_NONE UINT32_MAX
 
-/* A table of objects. A table whose bytes are all zero is empty. */
+/* A table that gives numbers to objects. A table whose bytes are all zero is empty. */
 struct handle_table {
-	/* array of the objects by their numbers; NULL: the number is free or reserved */
+	/* array of the objects, indexed by their numbers; NULL: the number is free or reserved */
 	void **objects;
 	uint32_t *next_free;
 	uint32_t nb; /* number of entries of `objects` and of `next_free` */
@@ -24,20 +24,24 @@ struct handle_table {
 };
 
 /**
- * Reserve a number. handle_table_find() returns NULL for the number until handle_table_set() sets
- * an object.
+ * Reserve a number for an object. handle_table_find() returns NULL for the number until
+ * handle_table_set() sets an object.
  * @return the number; HANDLE_NONE: there is no memory
  */
 uint32_t handle_table_reserve(struct handle_table *table);
 
-/** Set the object of a reserved number, or NULL so that the object is not found any more. */
+/**
+ * Set the object of a number that is reserved. If `object` is NULL, the number stays reserved, and
+ * handle_table_find() finds no object.
+ */
 void handle_table_set(struct handle_table *table, uint32_t handle, void *object);
 
-/** Free a number. Another object may get it. */
+/** Free the number of an object. Another object may get the number. */
 void handle_table_free(struct handle_table *table, uint32_t handle);
 
 /**
- * Find the object of a number. @return NULL: no object has the number; `handle` may have any value
+ * Find the object that has a number.
+ * @return NULL: no object has the number; `handle` may have any value
  */
 void *handle_table_find(const struct handle_table *table, uint32_t handle);
 

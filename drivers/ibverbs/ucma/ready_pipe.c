@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The byte that makes a pipe ready is read in two places. A thread that waits reads the byte
- * without the lock. A thread with the lock reads the byte to make the pipe not ready, but only if
- * no thread waits: its read would block if a waiting thread took the byte first. If threads wait,
- * one of them takes the byte, finds nothing that is ready, and waits again.
+ * A pipe whose read end is readable while something is ready. The byte that makes the pipe readable
+ * is read in two places. A thread that waits reads the byte without the lock. A thread with the
+ * lock reads the byte to make the pipe not ready, but only if no thread waits: its read would block
+ * if a waiting thread took the byte first. If threads wait, one of them takes the byte, finds
+ * nothing that is ready, and waits again.
  */
 
 #include "ready_pipe.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 /*
- * Make a descriptor with the smallest free number for the program. This function makes the system
+ * Make a descriptor for the program, with the smallest free number. This function makes the system
  * call, because the engine's fcntl() would give the descriptor a large number
  * (engine/descriptors.c).
  */
@@ -100,8 +101,8 @@ put_byte(int fd)
 }
 
 /*
- * Read a byte. This function calls readv(), because the preloaded library refuses read() on a
- * descriptor of the program.
+ * Read a byte from a pipe. This function calls readv(), because the preloaded library refuses
+ * read() on a descriptor of the program.
  */
 static ssize_t
 get_byte(int fd)
@@ -124,7 +125,10 @@ ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready)
 	errno = err;
 }
 
-/* The arguments of stop_waiting(). The function also runs if the waiting thread is cancelled. */
+/*
+ * The arguments of stop_waiting(), which ends the wait of a thread for a pipe, also if the thread
+ * is cancelled.
+ */
 struct wait {
 	struct ready_pipe *pipe;
 	pthread_mutex_t *lock;

@@ -21,10 +21,13 @@
 
 struct ready_pipe {
 	int write_fd;
-	/* device and inode of the pipe, by which each descriptor of its read end is recognised */
+	/*
+	 * device and inode numbers of the pipe, by which each descriptor of its read end is
+	 * recognised
+	 */
 	dev_t dev;
 	ino_t ino;
-	/* the pipe has its byte, or a thread that waits has just read the byte */
+	/* the pipe contains its byte, or a thread that waits has just read the byte */
 	bool has_byte;
 	/* number of threads that wait in ready_pipe_wait() */
 	unsigned nb_waiting;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * This file lets a source file include both the kernel's <rdma/rdma_user_cm.h> and librdmacm's
+ * Lets a source file include both the kernel's <rdma/rdma_user_cm.h> and librdmacm's
  * <rdma/rdma_cma.h>. Both headers define the constants below, with the same values. So this file
  * gives other names to the constants of the kernel.
  */

@@ -45,23 +45,25 @@ struct ucma_file {
 	struct rdma_event_channel *channel;
 	struct ucma_ctxs ctxs;
 	/*
-	 * number of commands and closes that use the file; the last of them frees the file if the
-	 * file is closed
+	 * number of commands and closes that use the open file; the last of them frees the file if
+	 * the file is closed
 	 */
 	unsigned nb_refs;
 	/* no descriptor of the file is left */
 	bool is_closed;
 };
 
-/** An id of the program. */
+/** An id of connection management that the program has created by a command of librdmacm. */
 struct ucma_ctx {
 	LIST_ENTRY(ucma_ctx) link; /* link in the list of ids of `file` */
 	uint32_t id;
-	/* open file to which the id belongs; NULL: commands do not find the id yet */
+	/* open file to which the id belongs; NULL: commands of librdmacm do not find the id yet */
 	struct ucma_file *file;
-	/* id of <uroce_cm.h>; the pointer is set once, before commands find the struct */
+	/*
+	 * id of <uroce_cm.h>; the pointer is set once, before commands of librdmacm find the struct
+	 */
 	struct rdma_cm_id *cm_id;
-	/* mutex that a command for the id holds; ucma_lock does not protect the mutex */
+	/* mutex that serializes the commands for the id; ucma_lock does not protect this field */
 	pthread_mutex_t mutex;
 	/*
 	 * The program's cookie, which each event of the id carries. 0: the id was made for a

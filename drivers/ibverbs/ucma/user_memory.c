@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process_vm_readv() and process_vm_writev() copy memory within this process. They return EFAULT
- * for memory that is not mapped or not writable, and raise no signal.
+ * Copies between this library and memory of the program, by process_vm_readv() and
+ * process_vm_writev(). They copy memory within this process. They return EFAULT for memory that is
+ * not mapped or not writable, and raise no signal.
  */
 
 #include "user_memory.h"
