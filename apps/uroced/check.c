@@ -76,7 +76,7 @@ check_leases(const struct options *opt, struct findings *found)
 }
 
 /*
- * Check whether a path is free for a socket.
+ * Check whether a path is free for uroced's listening socket.
  * @param[out] has_listener  a process listens at the path
  */
 static int

@@ -24,12 +24,12 @@
 typedef _Atomic uint64_t counter;
 
 struct counters {
-	/* number of forwarded frames of the client, and their bytes */
+	/* number of frames from the client that uroced has forwarded, and their bytes */
 	counter frames_up, bytes_up;
 	/* number of frames that were delivered to the client, and their bytes */
 	counter frames_down, bytes_down;
-	counter wakes;   /* number of WAKE messages sent to the client */
-	counter busy_ns; /* nanoseconds that the turns of the client took */
+	counter wakes;   /* number of WAKE messages that uroced sent to the client */
+	counter busy_ns; /* nanoseconds that the client's turns in the data path took */
 	/*
 	 * number of dropped frames for each reason. With the reasons RING_FULL and BUFFER, the
 	 * frames were to be delivered to the client; with other reasons, the client had sent them.
@@ -89,8 +89,13 @@ struct client_barrier {
  * barriers up to the barrier `number`.
  */
 struct client_marks {
-	uint64_t number; /* number of the newest barrier for which the rings are marked */
-	uint64_t passed; /* number of the newest barrier whose marked frames have all been taken */
+	/* number of the newest barrier for which the client's rings are marked */
+	uint64_t number;
+	/*
+	 * number of the newest barrier whose marked frames have all been taken from the client's
+	 * rings
+	 */
+	uint64_t passed;
 	/*
 	 * valid if number != passed: for each ring from the client, the index where the marked
 	 * frames end
@@ -109,8 +114,8 @@ struct mapper_area;
 
 struct client {
 	/*
-	 * While the client is linked to the data path, only the data path changes the fields from
-	 * here to `counters`.
+	 * From data_link() until data_unlink(), only the data path changes the fields from
+	 * `next_pair` to `counters`.
 	 */
 	uint32_t next_pair; /* index of the ring from which the data path takes the next batch */
 	uint32_t runq_pos;  /* index of the client in data.runq, the run queue */
@@ -149,14 +154,14 @@ struct client {
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX];
 	struct counters counters;
 	/* The data path and the control thread both read the fields from here to `is_broken`. */
-	/* the client's index in tables of clients, such as data.client */
+	/* index of the client in tables of clients, such as data.client */
 	_Alignas(64) uint16_t slot;
 	int socket;
 	int doorbell;
 	struct uroce_shm shm;
 	/*
 	 * The data path sets this flag when the client has written an impossible index to a ring.
-	 * The data path then takes no frames from the client and delivers none to it.
+	 * From then on the data path takes no frames from the client and delivers none to it.
 	 */
 	atomic_bool is_broken;
 	/* The control thread alone writes the fields from here on. */
@@ -201,7 +206,7 @@ struct client {
 	uid_t uid;
 };
 
-/** Make the record of a client for its connection. @return NULL if there is no memory */
+/** Make the record of a client that has connected. @return NULL if there is no memory */
 struct client *client_create(int socket, uint16_t slot);
 
 /**

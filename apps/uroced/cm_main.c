@@ -132,7 +132,10 @@ list_ids(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max)
 	return uroce_cm_agent_list(cm->agent, next, rows, max);
 }
 
-/* The notification of the connection manager's own user of the agent, whose ids have no events. */
+/*
+ * The agent of connection management calls this function when ids of its user `own` have events.
+ * These ids have no events.
+ */
 static void
 ignore_events(void *arg)
 {
@@ -230,7 +233,10 @@ cm_main(bool is_unconfined)
 		log_line("connection manager: its capabilities stay: %s", strerror(-ret));
 		return EXIT_FAILURE;
 	}
-	/* an error is not reported here: uroced, which reads the same file, has reported it */
+	/*
+	 * an error in the file /etc/subuid is not reported by this process: uroced, which reads the
+	 * same file, has reported it
+	 */
 	(void)creds_read_subuids(CREDS_SUBUID_PATH);
 	cm.record = lease_file_map(CM_FD_LEASES);
 	if (!cm.record) {
@@ -246,8 +252,8 @@ cm_main(bool is_unconfined)
 	if (start_cm_eal() < 0)
 		return EXIT_FAILURE;
 	/*
-	 * The process receives no message of uroced before it is in the sandbox, because an
-	 * attacker may control uroced.
+	 * The connection manager receives no message of uroced before it is in the sandbox, because
+	 * an attacker may control uroced.
 	 */
 	if (!is_unconfined && sandbox_enter_cm() < 0)
 		return EXIT_FAILURE;

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 
 /**
- * Serve clients until uroced ends. The descriptors of enum cm_fd are open.
+ * Serve clients of the connection manager until uroced ends. The descriptors of enum cm_fd are
+ * open.
  * @param is_unconfined  enter no sandbox
  * @return exit status
  */

@@ -49,7 +49,7 @@ struct cm_port {
 
 struct cm_port_record {
 	struct cm_port port;
-	_Atomic uint32_t is_used; /* 1 if the other fields are valid */
+	_Atomic uint32_t is_used; /* 1 if the other fields of the record are valid */
 };
 
 /**
@@ -89,8 +89,7 @@ int cm_ports_create(void);
 
 /**
  * Map the shared memory with the records of listeners' ports.
- * @return NULL after an error, with
- * errno
+ * @return NULL after an error, with errno
  */
 struct cm_ports_file *cm_ports_map(int fd);
 
@@ -116,7 +115,7 @@ void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
  */
 uint32_t cm_ports_yield(struct cm_ports *ports, const struct cm_port *port, bool is_at_any_address);
 
-/** Delete the record of the listener `id`. */
+/** Delete the record of the port of the listener `id`. */
 void cm_ports_drop(struct cm_ports *ports, uint32_t id);
 
 /** Record the port of a listener, with the listener's id. */

@@ -329,8 +329,8 @@ handle_event(struct cm_server *server, uint32_t of)
 }
 
 /*
- * Handle an epoll event of a client that is not a request: the client has hung up, or its full
- * socket has room again.
+ * Handle an epoll event of a client that is not a request: the client has hung up, or its socket,
+ * which was full, has room again.
  * @return true if the client was freed; false if it may have a request
  */
 static bool
@@ -377,7 +377,7 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 		serve_client(server, turns[i].slot);
 	/*
 	 * connections are accepted last: a new client could get the slot of a client to which
-	 * another of these events belongs
+	 * another event of this call of epoll_wait() belongs
 	 */
 	if (has_waiting)
 		accept_waiting(server);

@@ -106,7 +106,7 @@ struct cm_server {
 	 * accepted
 	 */
 	uint64_t nb_served;
-	unsigned nb_full; /* number of clients whose `is_full` is set */
+	unsigned nb_full; /* number of clients whose sockets are full */
 	int listener;
 	int epoll_fd;
 	int events_fd; /* eventfd that becomes readable when a client has events */

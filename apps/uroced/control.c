@@ -28,8 +28,8 @@
 #include "user_turns.h"
 
 /*
- * The number of events that one epoll_wait() reports: all clients and readers at once, so that the
- * thread can give turns to users.
+ * The number of events that one epoll_wait() of the control thread reports: all clients and reader
+ * processes at once, so that the thread can give turns to users.
  */
 #define EVENTS (CLIENTS_MAX + READERS_MAX + 8)
 /* maximum number of connections that the control thread accepts in one round of its loop */
@@ -554,7 +554,10 @@ leave_early(struct control *control, struct client *client)
 		control_leave(control, client, "it closed the connection");
 }
 
-/* Handle all epoll events that are not messages of clients, and handle one message of each user. */
+/*
+ * Handle all epoll events that are not messages of clients, and handle one message for each user
+ * whose clients have sent messages.
+ */
 static void
 handle_events(struct control *control, const struct epoll_event *events, int nb)
 {

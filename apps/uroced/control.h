@@ -76,7 +76,7 @@ struct control {
 	bool is_deaf;
 	/* number of messages of clients and new connections that the control thread has handled */
 	uint64_t nb_served;
-	bool has_due; /* a message for some client waits for room in the client's socket */
+	bool has_due; /* a message to some client waits for room in the client's socket */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;
@@ -85,7 +85,7 @@ struct control {
 /**
  * Start the control thread. The caller has blocked the signals of control_set_signals() in all
  * threads, and the control thread reads them from a descriptor.
- * @param listener  the listening socket, which the control thread owns from now on
+ * @param listener  the listening socket, which the control thread owns after the call
  * @return 0, or -1 after one line of the log
  */
 int control_start(struct control *control, int listener);
@@ -140,7 +140,7 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 
 /**
  * Send a client the messages for which its socket had no room before.
- * @return whether some messages still have to wait
+ * @return whether some messages still have to wait for room
  */
 bool handler_send_due(struct control *control, struct client *client);
 

@@ -12,7 +12,7 @@
 
 #include <sys/socket.h>
 
-/** The file of subordinate user IDs. */
+/** The path of the file of subordinate user IDs (subuid(5)). */
 #define CREDS_SUBUID_PATH "/etc/subuid"
 
 /**
@@ -24,10 +24,10 @@
 int creds_read_subuids(const char *path);
 
 /**
- * Get the process ID and the user of the process that connected a socket. If the process has a
- * subordinate user ID, the user is the one to whom this user ID is assigned. All user IDs of a
- * range that is assigned to root count as the first user ID of the range, because they do not have
- * the rights of root.
+ * Get the process ID and the user of the process that connected a socket to uroced. If the process
+ * has a subordinate user ID, the user is the one to whom this user ID is assigned. All user IDs of
+ * a range that is assigned to root count as the first user ID of the range, because they do not
+ * have the rights of root.
  */
 struct ucred creds_of(int socket);
 

@@ -68,8 +68,8 @@ struct uroce_neigh;
 struct wire {
 	struct uroce_port *port;
 	/*
-	 * responder for ARP and neighbour discovery; NULL if the kernel owns all addresses and
-	 * responds for them
+	 * responder for ARP and neighbour discovery; NULL if the kernel owns all addresses of the
+	 * port and responds for them
 	 */
 	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
@@ -84,7 +84,8 @@ struct wire {
 	/* number of receive bursts after which the port had no more received frames */
 	uint64_t nb_emptied;
 	uint64_t link_check_ns;
-	struct uroce_token_bucket replies; /* limits the replies to Get(ClassPortInfo) */
+	/* limits the number of replies to Get(ClassPortInfo), a MAD by which hosts test the path */
+	struct uroce_token_bucket replies;
 	/*
 	 * "up" counters of frames count the frames that were transmitted to the wire, "down"
 	 * counters the frames that were received from it
@@ -130,8 +131,9 @@ struct data {
 	 */
 	uint64_t (*read_clock)(void);
 	uint64_t now_ns;  /* time at which the current round began */
-	uint64_t last_ns; /* time at which the previous round began */
-	counter busy_ns;  /* nanoseconds spent on rounds that moved at least one frame */
+	uint64_t last_ns; /* time at which the round before the current one began */
+	/* nanoseconds that the data path spent on rounds which moved at least one frame */
+	counter busy_ns;
 	/*
 	 * number of rounds of the data path, including rounds that only slept, for data_progress()
 	 */
@@ -160,14 +162,14 @@ struct data {
 /* The functions from here to data_end() are in loop.c. */
 
 /**
- * Create the data path for a port.
+ * Create the data path for a port of uroced.
  * @return NULL after one line of the log if it cannot be created
  */
 struct data *data_create(struct uroce_port *port, struct uroce_neigh *neigh,
 			 struct lease_table *leases);
 void data_destroy(struct data *data);
 
-/** Run rounds of the data path until data_end() is called. */
+/** Run rounds of the data path until data_end() is called by the control thread. */
 void data_run(struct data *data);
 
 /**
@@ -259,7 +261,10 @@ void runq_add(struct data *data, struct client *client);
 /** Remove a client from the run queue. */
 void runq_remove(struct data *data, struct client *client);
 
-/** Give turns to a client that has none. If a round runs, the turns begin in the next round. */
+/**
+ * Give turns to a client that has none. If a round of the data path runs, the turns begin in the
+ * next round.
+ */
 void runq_activate(struct data *data, struct client *client);
 
 /**
@@ -280,7 +285,7 @@ void runq_on_doorbell(struct data *data, struct client *client);
  */
 bool runq_may_sleep(struct client *client);
 
-/** Withdraw the request that a client rings its doorbell. */
+/** Withdraw the request of runq_may_sleep() that a client rings its doorbell. */
 void runq_awake(struct client *client);
 
 /* The functions from here to wire_receive() are in wire.c. */

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The limit of descriptors of a process of uroced. Each client needs some descriptors.
+ * The limit of file descriptors of a process of uroced. Each client needs some descriptors.
  */
 
-/** Raise the soft limit of descriptors (RLIMIT_NOFILE) to the hard limit. */
+/** Raise the soft limit of file descriptors of the process (RLIMIT_NOFILE) to the hard limit. */
 void fd_limit_raise(void);
 
 #endif /* UROCED_FD_LIMIT_H */

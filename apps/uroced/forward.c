@@ -40,10 +40,11 @@ static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 /* A descriptor that was taken from a client's ring: a frame or a barrier. */
 struct item {
 	/*
-	 * the frame in the shared memory of its sender; the sender may change the frame at any time
+	 * the frame of the descriptor, in the shared memory of its sender; the sender may change
+	 * the frame at any time
 	 */
 	const uint8_t *bytes;
-	/* length of the frame; 0 if the descriptor describes no frame */
+	/* length of the frame in bytes; 0 if the descriptor does not describe a frame */
 	uint32_t len;
 	bool is_barrier;
 };
@@ -81,7 +82,7 @@ is_broken(const struct client *client)
 	return atomic_load_explicit(&client->is_broken, memory_order_relaxed);
 }
 
-/* Charge the time since `since_ns` to a client, but no more than `max_ns`. */
+/* Charge the time since `since_ns`, but no more than `max_ns`, to a client's turn. */
 static void
 charge_turn(const struct data *data, struct client *client, uint64_t since_ns, uint64_t max_ns)
 {
@@ -193,7 +194,7 @@ is_bound(const struct data *data, const struct client *to, uint32_t qpn, const s
 }
 
 /*
- * Find the client that receives a frame.
+ * Find the client that receives a frame from a client or from the wire.
  * @return NULL if the frame has to be dropped; `drop` is the reason
  */
 static struct client *

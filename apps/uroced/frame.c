@@ -15,7 +15,8 @@
 #define PROTO_HOP_BY_HOP 0
 #define PROTO_IGMP       2
 #define PROTO_ICMPV6     58
-#define IPV4_FRAGMENT    0x3fff /* mask of the fragment offset and of the flag "more fragments" */
+/* mask of the fragment offset and of the flag "more fragments" in an IPv4 header */
+#define IPV4_FRAGMENT    0x3fff
 
 #define QPN_SMI          0 /* QP 0, the QP of the subnet management interface [IBA 3.9.4] */
 #define QPN_GSI          1 /* QP 1, the QP of the general services interface [IBA 3.9.4] */

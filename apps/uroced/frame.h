@@ -18,8 +18,8 @@
 #include "mux/message.h"
 
 /**
- * Maximum number of bytes of a frame that are parsed: all headers up to DETH, with a VLAN tag and
- * options of IPv4.
+ * Maximum number of bytes of a frame that are parsed: all headers up to the DETH, with a VLAN tag
+ * and IPv4 options.
  */
 #define FRAME_HEAD            128u
 
@@ -30,7 +30,7 @@
 
 enum frame_kind {
 	FRAME_OTHER,
-	FRAME_ROCE,   /* a RoCE frame: UDP to port 4791 */
+	FRAME_ROCE,   /* a RoCEv2 frame: UDP to port 4791 */
 	FRAME_ASK,    /* an ARP request or a neighbour solicitation of IPv6 */
 	FRAME_ANSWER, /* an ARP reply or a neighbour advertisement of IPv6 */
 	FRAME_QUERY,  /* an IGMP or MLD query */
@@ -84,19 +84,19 @@ struct frame_host {
 #define FRAME_DROPS(X)                                                                             \
 	X(SLOT, "slot")               /* the descriptor does not describe a frame */               \
 	X(SOURCE, "source")           /* the source MAC, address or VLAN is not the host's */      \
-	X(KIND, "kind")               /* this kind of frame is not allowed */                      \
-	X(MANAGEMENT, "qp1")          /* not allowed for QP 0 or 1, or MAC and QPN disagree */     \
-	X(FORGED, "forged")           /* the source QP of a datagram is not of the sender */       \
+	X(KIND, "kind")               /* frames of this kind may not pass (enum frame_kind) */     \
+	X(MANAGEMENT, "qp1")          /* QP 0 or 1 is not allowed, or MAC and QPN disagree */      \
+	X(FORGED, "forged")           /* the source QP of a datagram is not the sender's */        \
 	X(UNBOUND, "unbound")         /* the destination QP is not connected to the sender */      \
 	X(QKEY, "qkey")               /* the Q_Key is privileged, and the user is not root */      \
 	X(NOT_OURS, "not_ours")       /* a frame from the wire is for another host */              \
 	X(OUR_SOURCE, "our_source")   /* a frame from the wire has this host's MAC or IP */        \
 	X(NOBODY, "nobody")           /* no client holds the destination QPN */                    \
-	X(RING_FULL, "ring_full")     /* the receiver's ring has no room */                        \
-	X(BUFFER, "buffer")           /* the receiver's buffer is missing or too small */          \
-	X(LIMITED, "limited")         /* more Get(ClassPortInfo) than uroced answers */            \
-	X(GROUP, "group")             /* the kernel cannot join the group of a report */           \
-	X(GROUP_LIMIT, "group_limit") /* the user may not join the group of a report */            \
+	X(RING_FULL, "ring_full")     /* the receiving client's ring has no room */                \
+	X(BUFFER, "buffer")           /* receiving client's buffer is missing or too small */      \
+	X(LIMITED, "limited")         /* too many Get(ClassPortInfo): replies are limited */       \
+	X(GROUP, "group")             /* the kernel cannot join the multicast group */             \
+	X(GROUP_LIMIT, "group_limit") /* the user may not join the multicast group */              \
 	X(WIRE, "wire")               /* there is no link or mbuf, or the port takes no frames */
 
 enum frame_drop {
@@ -116,7 +116,7 @@ extern const char *const frame_drop_text[FRAME_NB_DROPS];
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
 /**
- * Parse a frame.
+ * Parse the headers of a frame.
  * @param len  the number of bytes in `bytes`; no other thread may change these bytes
  */
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
@@ -128,7 +128,8 @@ void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 enum frame_drop frame_filter_up(const struct frame *frame, const struct frame_host *host);
 
 /**
- * Check whether a frame from the wire may pass. uroced itself replies to a FRAME_ASK that passes.
+ * Check whether a frame from the wire may pass. If it is a FRAME_ASK (a request of ARP or neighbour
+ * discovery), uroced itself replies.
  * @return FRAME_PASSES, or why the frame is dropped
  */
 enum frame_drop frame_filter_wire(const struct frame *frame, const struct frame_host *host);
@@ -152,8 +153,8 @@ frame_has_privileged_qkey(const struct frame *frame)
 }
 
 /**
- * Check whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). The headers of
- * such a frame have no source QPN.
+ * Check whether a RoCE frame belongs to a connection (RC, UC, XRC, or a CNP for one). The headers
+ * of such a frame have no source QPN.
  */
 static inline bool
 frame_is_connected(const struct frame *frame)

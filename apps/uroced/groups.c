@@ -130,8 +130,7 @@ find_group(struct groups *groups, const uint8_t gid[16])
 
 /*
  * Make the kernel join a multicast group.
- * @return NULL, and a line in the log, if the kernel
- * refuses
+ * @return NULL, and a line in the log, if the kernel refuses
  */
 static struct group *
 add_group(struct groups *groups, const uint8_t gid[16], uid_t uid, uint64_t now_ns)

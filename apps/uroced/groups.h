@@ -29,7 +29,7 @@
 
 struct uroce_port;
 
-/** A set of clients: a bit for each client, whose index is client.slot. */
+/** A set of clients: one bit for each client. The index of the bit is client.slot. */
 struct slot_set {
 	uint64_t bits[CLIENTS_MAX / 64];
 };

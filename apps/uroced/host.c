@@ -221,8 +221,7 @@ host_check_spec(const char *spec, struct uroce_dev_conf *conf)
 
 /*
  * Open the port of uroced.
- * @return 0, or -1 after one line of the log: the caller has to close the
- * host
+ * @return 0, or -1 after one line of the log: the caller has to close the host
  */
 static int
 open_port(struct host *host, const char *spec)

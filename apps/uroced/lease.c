@@ -137,7 +137,7 @@ struct random_pool {
 };
 
 /*
- * Take random bytes from the stock, which is filled again if necessary.
+ * Take random bytes from the stock of random bytes, which is filled again if necessary.
  * @return false if the kernel gave fewer than `len` bytes
  */
 static bool

@@ -115,7 +115,10 @@ uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
  */
 void lease_give_management(struct lease_table *table, const struct lessee *lessee);
 
-/** Release a block that a client holds. @return false if the client does not hold the block */
+/**
+ * Release a block of QP numbers that a client holds.
+ * @return false if the client does not hold the block
+ */
 bool lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 		   uint64_t now_ns);
 

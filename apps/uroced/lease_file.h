@@ -21,7 +21,8 @@ struct lease_file_image;
 struct lease_file {
 	int fd; /* descriptor of the file of leases, which is locked */
 	struct lease_file_image *image;
-	struct lease_record *record; /* array of UROCE_MUX_BLOCKS records, one for each block */
+	/* array of UROCE_MUX_BLOCKS records, one for each block of QP numbers */
+	struct lease_record *record;
 	/*
 	 * random number from which the MAC address of the port is computed; it was chosen when the
 	 * file was made

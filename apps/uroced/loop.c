@@ -106,7 +106,7 @@ data_destroy(struct data *data)
 /* --- commands ------------------------------------------------------------------------------------ */
 
 /*
- * Run the command that the control thread has stored, if there is one.
+ * Run the command that the control thread has given to the data path, if there is one.
  * @return whether a command was run
  */
 static bool
@@ -316,7 +316,7 @@ struct idle_state {
 
 /*
  * Choose the length of the sleep between two polls of a port without RX wake-up.
- * @return the time in ns
+ * @return the time in nanoseconds
  */
 static uint64_t
 get_max_sleep_ns(const struct data *data, const struct idle_state *self)

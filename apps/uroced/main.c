@@ -252,7 +252,10 @@ share(struct control *control, const struct options *opt, int nb_eal, char **arg
 		log_line("--leases=%s: %s: " LEASE_FILE_ALLOWED, opt->leases, wrong);
 		return EXIT_FAILURE;
 	}
-	/* the environment variable passes the levels of the log to the connection manager, too */
+	/*
+	 * the environment variable UROCE_LOG passes the levels of the log to the connection
+	 * manager, too
+	 */
 	if (opt->log[0] != '\0')
 		(void)setenv("UROCE_LOG", opt->log, 1);
 	start = fork_processes(control, opt, &file);

@@ -182,8 +182,8 @@ step_locked(struct mapper *mapper)
 		return true;
 	}
 	/*
-	 * if mapper_remove() was called during the step, the area is queued again, to be unmapped
-	 * from its first page on
+	 * if mapper_remove() was called during the step of the mapper, the area is queued again, to
+	 * be unmapped from its first page on
 	 */
 	area->is_queued = has_more || area->is_removed;
 	if (area->is_queued)

@@ -53,14 +53,17 @@ struct mapper_sum {
 struct mapper {
 	pthread_mutex_t lock;
 	pthread_cond_t has_work;
-	TAILQ_HEAD(mapper_users, mapper_user) users; /* the users in the order of their turns */
+	/* the users with shared memory, in the order of their turns */
+	TAILQ_HEAD(mapper_users, mapper_user) users;
 	bool is_ending;
 	pthread_t thread;
 };
 
 void mapper_init(struct mapper *mapper);
 
-/** Start the thread of the mapper, after mapper_init(). @return 0, or a positive errno */
+/**
+ * Start the thread of the mapper; mapper_init() was called before. @return 0, or a positive errno
+ */
 int mapper_start(struct mapper *mapper);
 
 /**

@@ -18,7 +18,7 @@
 #include "log_line.h"
 
 /*
- * Set the address of the service manager's socket from a path, or from '@' and an abstract name.
+ * Set the address of the service manager's socket from `name`: a path, or '@' and an abstract name.
  * @return false if `name` is neither a path nor an abstract name
  */
 static bool
@@ -30,7 +30,9 @@ set_address(struct notify *notify, const char *name)
 		return false;
 	notify->addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	memcpy(notify->addr.sun_path, name, len);
-	/* a path ends with a zero, and an abstract name begins with a zero */
+	/*
+	 * in the socket address, a path ends with a zero byte, and an abstract name begins with one
+	 */
 	notify->addr_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
 				       (name[0] == '/' ? 1 : 0));
 	if (name[0] == '@')
@@ -75,7 +77,7 @@ notify_send(const struct notify *notify, const char *lines)
 }
 
 /*
- * Read a number from a variable of the environment.
+ * Read a number from an environment variable.
  * @return the number; 0 if the variable has no number
  */
 static uint64_t

@@ -192,7 +192,10 @@ set_option(struct options *opt, int letter, const char *value)
 
 /* --- options without a value --------------------------------------------------------------------- */
 
-/* Find the flag of an option that has no value. @return NULL if the option has a value */
+/*
+ * Find the flag in `opt` that an option without a value sets. @return NULL if the option has a
+ * value
+ */
 static bool *
 find_flag(struct options *opt, int letter)
 {

@@ -35,7 +35,7 @@
 /* microseconds after which a failed fork() is repeated */
 #define FORK_RETRY_US 10000
 
-/* The requests to the process that forks readers and closers. */
+/* The requests to the process that forks reader and closer processes. */
 enum make { MAKE_READER, MAKE_CLOSER };
 
 /*

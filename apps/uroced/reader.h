@@ -32,18 +32,19 @@ enum reader_kind {
 	READER_SEAL,
 };
 
-/** A job of a reader. A descriptor is sent with the job. */
+/** A job of a reader process. A descriptor is sent with the job. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;                /* client.slot of the client to which the job belongs */
-	uint64_t number;              /* number of the job, which the reply of the reader repeats */
-	struct uroce_shm_layout plan; /* the layout of the shared memory, for READER_SEAL */
+	uint32_t slot;   /* client.slot of the client to which the job belongs */
+	uint64_t number; /* number of the job, which the reply of the reader repeats */
+	/* the layout of the client's shared memory, for READER_SEAL */
+	struct uroce_shm_layout plan;
 };
 
 /**
- * The reply of a reader. If a message that was received for READER_TAKE brings the file of shared
- * memory, this file is sent with the reply. The file has been checked, so its close() does not
- * wait.
+ * The reply of a reader process to a job. If a message that was received for READER_TAKE brings the
+ * file of shared memory, this file is sent with the reply. The reader has checked the file, so a
+ * close() of it does not wait.
  */
 struct reader_answer {
 	uint32_t kind;
@@ -59,7 +60,10 @@ struct reader_answer {
 	 * is accepted
 	 */
 	char why[96];
-	/* the received message; valid if `kind` is READER_TAKE and `ret` is 1 */
+	/*
+	 * the message that was received from the client; valid if `kind` is READER_TAKE and `ret`
+	 * is 1
+	 */
 	union uroce_mux_message message;
 };
 

@@ -18,8 +18,8 @@
 int sandbox_enter(const char *driver);
 
 /**
- * Enter the sandbox of the connection manager, with all threads. This sandbox is narrower than that
- * of uroced: no file or socket can be opened.
+ * Enter the sandbox of the connection manager with all threads. This sandbox is narrower than that
+ * of uroced: no file can be opened, and no socket except pairs of sockets.
  * @return 0, or -1 after one line of the log
  */
 int sandbox_enter_cm(void);

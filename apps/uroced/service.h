@@ -25,7 +25,7 @@
 
 struct service {
 	struct notify notify;
-	char port[64]; /* the name of the port */
+	char port[64]; /* the name of the port of uroced, for the reports */
 	unsigned nb_clients;
 	unsigned nb_reported; /* the number of clients in the last report */
 	uint64_t status_ns;   /* time before which a changed number of clients is not reported */
@@ -38,7 +38,7 @@ struct service {
 	uint64_t progress;
 };
 
-/** Open the socket to the service manager, if there is one. */
+/** Open the socket for reports to the service manager, if there is a service manager. */
 void service_open(struct service *service);
 void service_close(struct service *service);
 

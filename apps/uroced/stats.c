@@ -27,8 +27,12 @@
 #define EMPTY_PARTS_MAX 64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct control *asked; /* the state of the control thread; NULL when this thread has ended */
-/* Lets one thread at a time send requests to the connection manager. */
+/* the state of the control thread, from which telemetry reads; NULL after its end */
+static struct control *asked;
+/*
+ * Held by a telemetry thread while it sends a request to the connection manager and waits for the
+ * reply.
+ */
 static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
@@ -255,7 +259,10 @@ open_reports(void)
 	return fd;
 }
 
-/* Send a request to the connection manager, and wait for the report. @return 0, or -errno */
+/*
+ * Send a request of telemetry to the connection manager, and wait for its report.
+ * @return 0, or -errno
+ */
 static int
 query_manager(struct cm_report_request *request, struct cm_report *report)
 {

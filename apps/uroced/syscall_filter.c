@@ -51,7 +51,7 @@
 
 /* System calls that the seccomp filter allows with any arguments. */
 static const int calls[] = {
-	/* The next system calls of the list wait, or wake other threads. */
+	/* allowed system calls that wait, or wake other threads */
 	SYS_futex,
 	SYS_ppoll,
 	SYS_epoll_pwait,
@@ -69,7 +69,7 @@ static const int calls[] = {
 	SYS_clock_nanosleep,
 	SYS_restart_syscall,
 	SYS_membarrier,
-	/* The next system calls of the list are for messages, and for ports that are sockets. */
+	/* allowed system calls for messages, and for ports that are sockets */
 	SYS_sendto,
 	SYS_sendmsg,
 	SYS_sendmmsg,
@@ -87,8 +87,8 @@ static const int calls[] = {
 	SYS_getsockname,
 	SYS_getpeername,
 	/*
-	 * The next system calls of the list are for descriptors and files. The permissions of the
-	 * file system still apply.
+	 * allowed system calls for descriptors and files; the permissions of the file system still
+	 * apply
 	 */
 	SYS_read,
 	SYS_write,
@@ -116,7 +116,7 @@ static const int calls[] = {
 	SYS_ftruncate,
 	SYS_fallocate,
 	SYS_memfd_create,
-	/* The next system calls of the list are for memory. */
+	/* allowed system calls for memory */
 	SYS_brk,
 	SYS_munmap,
 	SYS_mremap,
@@ -127,10 +127,7 @@ static const int calls[] = {
 	SYS_mbind,
 	SYS_get_mempolicy,
 	SYS_set_mempolicy,
-	/*
-	 * The next system calls of the list are for time, for random numbers, and for the identity
-	 * of the process.
-	 */
+	/* allowed system calls for time, for random numbers, and for the identity of the process */
 	SYS_clock_gettime,
 	SYS_clock_getres,
 	SYS_gettimeofday,
@@ -150,10 +147,7 @@ static const int calls[] = {
 	SYS_sched_getparam,
 	SYS_sched_getscheduler,
 	SYS_getrusage,
-	/*
-	 * The next system calls of the list are for threads, for signals, and for the end of the
-	 * process.
-	 */
+	/* allowed system calls for threads, for signals, and for the end of the process */
 	SYS_set_robust_list,
 	SYS_rseq,
 	SYS_rt_sigaction,
@@ -165,9 +159,7 @@ static const int calls[] = {
 	SYS_exit,
 	SYS_exit_group,
 #ifdef __x86_64__
-	/*
-	 * The next system calls of the list are older ones, which some architectures do not have.
-	 */
+	/* allowed system calls that are older, and that some architectures do not have */
 	SYS_poll,
 	SYS_select,
 	SYS_epoll_wait,
@@ -227,7 +219,7 @@ static const struct rule rules[] = {
 	 * no process after its start
 	 */
 	{ SYS_clone, 1, { { 0, CLONE_THREAD, 1, { CLONE_THREAD } } } },
-	/* mmap() and mprotect() must not make memory both writable and executable */
+	/* rules by which mmap() and mprotect() cannot make memory both writable and executable */
 	{ SYS_mmap, 1, { { 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } } } },
 	{ SYS_mprotect, 1, { { 2, PROT_EXEC, 1, { 0 } } } },
 	/*
@@ -236,8 +228,8 @@ static const struct rule rules[] = {
 	 */
 	{ SYS_socket, 1, { { 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } } } },
 	/*
-	 * uroced makes a socket pair for each new reader; a socket of datagrams would send to any
-	 * address, although it has a peer
+	 * uroced makes a socket pair for each new reader process; pairs of datagram sockets are not
+	 * allowed, because such a socket can send to any address, although it has a peer
 	 */
 	{ SYS_socketpair,
 	  2,
@@ -245,14 +237,14 @@ static const struct rule rules[] = {
 	    { 1, SOCKET_TYPES, 2, { SOCK_SEQPACKET, SOCK_STREAM } } } },
 	{ SYS_prctl, 1, { { 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } } } },
 	/*
-	 * resource limits of the process itself may be read but not set: the pointer to new limits
-	 * has to be NULL in both halves
+	 * prlimit() may read the resource limits of the process itself, but not set them: the
+	 * pointer to new limits has to be NULL in both halves
 	 */
 	{ SYS_prlimit64, 2, { { 0, UINT32_MAX, 1, { 0 } }, { 2, UINT64_MAX, 1, { 0 } } } },
 	/*
-	 * Neither F_SETOWN nor F_SETSIG is allowed: by them the kernel sends any signal to any
-	 * process of the same user. F_SETLEASE and F_NOTIFY cause signals, too, and are not allowed
-	 * either.
+	 * fcntl() is allowed without F_SETOWN and F_SETSIG: by them the kernel sends any signal to
+	 * any process of the same user. F_SETLEASE and F_NOTIFY cause signals, too, and are not
+	 * allowed either.
 	 */
 	{ SYS_fcntl,
 	  1,
@@ -266,7 +258,7 @@ static const struct rule rules[] = {
 
 /* Rules of the seccomp filter for uroced, and not for the connection manager. */
 static const struct rule uroced_rules[] = {
-	/* a thread may choose its own CPUs, but not those of a thread of another process */
+	/* a thread may choose its own CPUs (thread ID 0), but not those of another thread */
 	{ SYS_sched_setaffinity, 1, { { 0, UINT32_MAX, 1, { 0 } } } },
 };
 
@@ -331,7 +323,7 @@ emit_load(struct program *program, size_t offset)
 	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Get the offset, in struct seccomp_data, of a half of an argument. */
+/* Get the offset of a half of a system call's argument in struct seccomp_data. */
 static size_t
 offset_of_half(uint32_t arg, bool is_upper)
 {

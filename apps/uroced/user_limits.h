@@ -37,7 +37,7 @@ struct user_limits {
 #define USER_LIMITS_DEFAULT                                                                        \
 	((struct user_limits){ CLIENTS_MAX / 2, 4 * CLIENTS_MAX, UROCE_MUX_BLOCKS / 2, 16384 })
 
-/** The kinds of limits that a user has. Each has a counter of refusals. */
+/** The limits that a user has. Each has a counter of refusals. */
 #define USER_LIMITS(X)                                                                             \
 	X(CLIENTS, "refused_clients")                                                              \
 	X(PAIRS, "refused_pairs")                                                                  \

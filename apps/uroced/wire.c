@@ -236,7 +236,7 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 
 /*
  * Append zeros to a received frame up to the length of the shortest frame that clients accept.
- * Virtual ports deliver shorter frames.
+ * Virtual ports deliver shorter frames than this length.
  * @return false if the mbuf has no room
  */
 static bool

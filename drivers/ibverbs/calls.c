@@ -341,8 +341,8 @@ PASS_OBJECT(struct ibv_ah, create_ah_from_wc,
 PASS_ERRNO(destroy_ah, (struct ibv_ah * ah), (ah), OF(ah))
 
 /*
- * ibv_resolve_eth_l2_from_gid() always fails. Vendor libraries call this function for their own
- * contexts; a uroce context needs no such call.
+ * ibv_resolve_eth_l2_from_gid() always fails. Vendor libraries call this function for contexts of
+ * their own devices; a uroce context needs no such call.
  */
 int
 ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],

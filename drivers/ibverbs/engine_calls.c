@@ -38,8 +38,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const struct engine_calls *) current;
 static struct kept *kept;
 /*
- * liburoce stopped working in this process (fork.h), so the next instance is loaded from a copy of
- * the file
+ * liburoce stopped working in this process (fork.h), so the next instance of liburoce is loaded
+ * from a copy of its file
  */
 static bool is_second;
 /*

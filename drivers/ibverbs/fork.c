@@ -138,8 +138,8 @@ own_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 }
 
 /*
- * Free memory of own_alloc_dm(). Device memory that liburoce allocated before it stopped working is
- * not freed.
+ * Free device memory that own_alloc_dm() has allocated. Device memory that liburoce allocated
+ * before it stopped working is not freed.
  */
 static int
 own_free_dm(struct ibv_dm *ibv)

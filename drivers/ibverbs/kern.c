@@ -27,7 +27,7 @@ ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *sr
 void
 ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {
-	/* qp_state is not copied here: the caller sets it, as with libibverbs. */
+	/* qp_state of the QP attributes is not copied: the caller sets it, as with libibverbs */
 	dst->cur_qp_state = src->cur_qp_state;
 	dst->path_mtu = src->path_mtu;
 	dst->path_mig_state = src->path_mig_state;

@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 /**
- * Find the function, of libc or of another library, that the program would call without this
- * library.
+ * Find the function, of libc or of another library, that the program would call if this library
+ * were not preloaded.
  * @param[in,out] found  NULL, or the result of an earlier call
  */
 static inline void *

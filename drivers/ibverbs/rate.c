@@ -9,7 +9,7 @@
 
 static const struct rate {
 	enum ibv_rate code;
-	/* the rate as a multiple of 2.5 Gb/s; -1: verbs defines no multiple for this rate */
+	/* the rate as a multiple of 2.5 Gb/s; -1: verbs.h defines no multiple for this rate */
 	int mult;
 	int mbps;
 } rates[] = {

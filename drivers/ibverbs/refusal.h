@@ -11,8 +11,8 @@
 #include <errno.h>
 
 /**
- * Set errno to the error that the caller will return, because programs print errno and not the
- * return value.
+ * Set errno to the error that a call of libibverbs will return, because programs print errno and
+ * not the return value.
  * @return `err`
  */
 static inline int

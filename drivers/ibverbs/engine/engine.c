@@ -40,8 +40,8 @@ static int started;
 static atomic_bool is_started;
 static _Atomic(char *)
 	/*
-	 * folder of EAL's sockets while EAL starts; NULL if EAL takes the folder from the
-	 * environment
+	 * folder of EAL's sockets that this library gives to EAL while EAL starts; NULL if EAL
+	 * takes the folder from the environment
 	 */
 	folder;
 

@@ -25,8 +25,8 @@
 int uroce_engine_open(void);
 
 /**
- * Check whether a start of EAL was attempted. After a start of EAL a child of fork() cannot use
- * EAL.
+ * Check whether a start of EAL was attempted in this process. After such a start a child of fork()
+ * cannot use EAL.
  */
 bool uroce_engine_is_started(void);
 

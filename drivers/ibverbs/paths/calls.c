@@ -172,7 +172,10 @@ CALL(int, scandir64,
      (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
      (path, names, filter, compare))
 
-/* Replace chdir(), for the `cd` of a shell, and the functions that report the current directory. */
+/*
+ * Replace chdir(), for the command `cd` of a shell, and the functions that report the current
+ * directory.
+ */
 CALL(int, chdir, (const char *path), (path))
 
 #define CALL_FOR_CWD(name, params, args)                                                           \

@@ -26,8 +26,8 @@ _Atomic(unsigned long) channels_noted[CHANNELS_FDS_MAX / CHANNELS_WORD];
  */
 static _Atomic(const struct channel_calls *) calls;
 /*
- * The process that opened /dev/infiniband/rdma_cm. Only this process clears bits in channels_noted:
- * after vfork() a child has the same memory as its parent.
+ * The process that opened /dev/infiniband/rdma_cm. Only this process clears bits in channels_noted.
+ * A child of vfork() must not clear them, because it has the same memory as its parent.
  */
 static _Atomic pid_t opener;
 
@@ -146,8 +146,8 @@ DECLARE(ssize_t, write, (int fd, const void *buf, size_t size))
 }
 
 /*
- * Write the parts of a writev() to the file /dev/infiniband/rdma_cm: each part is a command. As in
- * the kernel, writev() stops at the first command that fails.
+ * Write the buffers of a writev() to the file /dev/infiniband/rdma_cm: each buffer is a command. As
+ * in the kernel, writev() stops at the first command that fails.
  */
 static ssize_t
 write_parts(int fd, const struct iovec *parts, int nb)

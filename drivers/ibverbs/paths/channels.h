@@ -23,9 +23,9 @@
 #define CHANNELS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
 /**
- * A bit for each descriptor that may be one of the file /dev/infiniband/rdma_cm. A descriptor with
+ * A bit for each descriptor that may belong to the file /dev/infiniband/rdma_cm. A descriptor with
  * a set bit may have been closed without a call of libc, and be used for something else. A
- * descriptor whose bit is not set is never one of this file.
+ * descriptor whose bit is not set never belongs to this file.
  */
 extern _Atomic(unsigned long) channels_noted[CHANNELS_FDS_MAX / CHANNELS_WORD];
 

@@ -99,8 +99,8 @@ find_own(unsigned fd, unsigned last)
 
 /*
  * Replacement of close_range(), which does not close the file descriptors of liburoce. If liburoce
- * has none in the range, or the call only sets close-on-exec, the replacement makes one system
- * call.
+ * has none in the range, or the call only sets close-on-exec, the replacement makes one system call
+ * for the whole range.
  */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {

@@ -27,8 +27,9 @@
 
 struct descriptors {
 	/*
-	 * The lock is held while liburoce adds, moves or closes a file descriptor of its own, while
-	 * the program closes a range of descriptors, and during fork().
+	 * The lock of the table of liburoce's file descriptors. It is held while liburoce adds,
+	 * moves or closes one of them, while the program closes a range of descriptors, and during
+	 * fork().
 	 */
 	pthread_mutex_t lock;
 	/*

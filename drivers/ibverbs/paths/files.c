@@ -194,8 +194,8 @@ static const struct {
 };
 
 /*
- * The number of lanes for each bit of active_width in struct ibv_port_attr; the number of the bit
- * is the index.
+ * The number of lanes of a link for each bit of active_width in struct ibv_port_attr; the number of
+ * the bit is the index.
  */
 static const unsigned widths[] = { 1, 4, 8, 12, 2 };
 

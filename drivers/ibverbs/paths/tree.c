@@ -210,8 +210,8 @@ tree_root(void)
 }
 
 /*
- * Remove the private tree of files at exit. A child process does not remove the tree, because the
- * PID of the child is not that of the creator.
+ * Remove the private tree of files when the process that created it exits. A child process does not
+ * remove the tree, because the PID of the child is not that of the creator.
  */
 __attribute__((destructor)) static void
 remove_own(void)

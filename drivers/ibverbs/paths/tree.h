@@ -22,8 +22,8 @@
 #define TREE_PATH_MAX 512
 
 /**
- * Path of the event channel of librdmacm. In the private tree this path is a link to a character
- * device.
+ * Path of the event channel of librdmacm, a character device of the kernel. In the private tree
+ * this path is a link to a character device.
  */
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 

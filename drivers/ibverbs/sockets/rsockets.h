@@ -51,7 +51,7 @@ void rsockets_remove(int fd);
 
 /**
  * Print why a call on an rsocket fails, or does not do what the program expects. Only the first
- * call of the process prints a line.
+ * call of this function in a process prints a line.
  * @param what     what the program does; the line has the program's name before this text
  * @param allowed  what the program could do instead
  */

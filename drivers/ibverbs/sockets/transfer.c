@@ -65,8 +65,8 @@ send_part(int to, int from, off_t at, size_t size)
 }
 
 /*
- * Do the work of sendfile() for an rsocket. The function ends early if the rsocket takes no more
- * bytes, or if the file has ended.
+ * Do the work of sendfile() for an rsocket. The function returns before `size` bytes are sent if
+ * the rsocket takes no more bytes, or if the file has ended.
  */
 static ssize_t
 send_file(int to, int from, off_t *offset, size_t size)

@@ -96,7 +96,7 @@ DECLARE(int, poll, (struct pollfd * fds, nfds_t nb, int timeout))
 	}
 }
 
-/* Convert a time to milliseconds for poll(), rounded up. @return -1: there is no limit */
+/* Convert a time to milliseconds for poll(), rounded up. @return -1 if `time` is NULL: no limit */
 static int
 to_poll_timeout(const struct timespec *time)
 {
@@ -199,7 +199,7 @@ have_rsocket(int nb, fd_set *const sets[SETS])
 	return false;
 }
 
-/* Make the array for poll() from the sets of select(). @return the length of the array */
+/* Make the array of struct pollfd from the sets of select(). @return the length of the array */
 static nfds_t
 to_poll(int nb, fd_set *const sets[SETS], struct pollfd *fds)
 {

@@ -45,8 +45,9 @@ is_mcast(const struct rdma_cm_event *event)
 }
 
 /*
- * Copy the parameters of an event of a UD id. An event of a multicast group has no private data: in
- * its place is the cookie that was given to uroce_cm_join_multicast().
+ * Copy the parameters of an event of a UD id to the response of GET_EVENT. An event of a multicast
+ * group has no private data: in its place is the cookie that was given to
+ * uroce_cm_join_multicast().
  */
 static void
 copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)

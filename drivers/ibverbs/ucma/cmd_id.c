@@ -14,7 +14,7 @@
 #define OPTION_LEN_MAX (4u << 20)
 
 /*
- * Check whether a program may give this QP type to an id of RDMA_PS_IB. For an id of any other port
+ * Check whether a program may give a QP type to an id of RDMA_PS_IB. For an id of any other port
  * space, the port space determines the QP type.
  */
 static bool

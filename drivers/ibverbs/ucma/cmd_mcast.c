@@ -12,7 +12,7 @@
 #include "ctx.h"
 #include "file.h"
 
-/* The fields that the commands JOIN_IP_MCAST and JOIN_MCAST have in common. */
+/* The fields that the commands JOIN_IP_MCAST and JOIN_MCAST of librdmacm have in common. */
 struct join {
 	uint64_t response;
 	uint64_t uid;

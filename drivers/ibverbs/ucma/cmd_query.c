@@ -19,7 +19,7 @@
 /* The P_Key of a device on RoCE: the default P_Key with full membership. */
 #define PKEY 0xffff
 
-/* Flags of the path of a connection, which has only one path. */
+/* Flags of the path of a connection. On RoCE a connection has only this path. */
 #define PATH_FLAGS (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
 
 /* Selector of a path record: the value that follows is exact [IBA 15.2.5.16]. */
@@ -48,8 +48,8 @@ query_id(struct ucma_call *call, uint32_t id, uint64_t response, query_fn *query
 /* --- addresses and path in one response ------------------------------------------------------------ */
 
 /*
- * Copy the path of an id into the response. Before the route is resolved the id has no path, but
- * its GIDs are known.
+ * Copy the path of an id into the response of a command. Before the route is resolved the id has no
+ * path, but its GIDs are known.
  */
 static void
 copy_paths(struct rdma_ucm_query_route_resp *to, const struct rdma_cm_id *id)
@@ -124,7 +124,10 @@ query_addr(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 	return ucma_respond(call, response, &resp, sizeof(resp));
 }
 
-/* Write an address of an id in the family AF_IB: the GID, and the service ID of the port. */
+/*
+ * Write the local or the remote address of an id as a sockaddr_ib: the GID, and the service ID of
+ * the port.
+ */
 static void
 fill_ib_addr(struct __kernel_sockaddr_storage *to, const struct rdma_cm_id *id, const void *ip)
 {

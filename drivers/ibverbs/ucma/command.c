@@ -19,7 +19,8 @@ static const struct command {
 	uint16_t in_min; /* minimum number of bytes of the command that the program must give */
 	/* size of the command's struct; if the program gives more bytes, they are ignored */
 	uint16_t in_len;
-	uint16_t out_min; /* minimum room in bytes that the program must have for the response */
+	/* minimum number of bytes that the program must have for the response */
+	uint16_t out_min;
 } commands[] = {
 #define IN(type)               sizeof(struct type), sizeof(struct type)
 #define IN_FROM(type, field)   END_OF(struct type, field), sizeof(struct type)

@@ -24,7 +24,8 @@ struct ucma_call {
 	 */
 	size_t out_len;
 	/*
-	 * whether the thread may be cancelled while it waits (state for pthread_setcancelstate(3))
+	 * whether the thread that executes the command may be cancelled while it waits: a state for
+	 * pthread_setcancelstate(3)
 	 */
 	int cancel_state;
 };

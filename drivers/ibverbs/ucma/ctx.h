@@ -21,8 +21,7 @@ struct ucma_ctx *ucma_ctx_new(uint64_t uid);
 
 /**
  * Free an id for which ucma_ctx_publish() was not called.
- * @mt Safe; the caller does not hold
- * ucma_lock.
+ * @mt Safe; the caller does not hold ucma_lock.
  */
 void ucma_ctx_free(struct ucma_ctx *ctx);
 

@@ -34,21 +34,21 @@ struct ready_pipe {
 };
 
 /**
- * Create a pipe that is not ready.
+ * Create a pipe whose read end is not readable yet (not ready).
  *
  * @param flags  flags of open(): O_NONBLOCK and O_CLOEXEC apply to the read end
  * @return the smallest free descriptor, of the read end, which belongs to the program; or -errno
  */
 int ready_pipe_open(struct ready_pipe *pipe, int flags);
 
-/** Close the write end of a pipe. */
+/** Close the write end of a ready_pipe; the program owns the read end. */
 void ready_pipe_close(struct ready_pipe *pipe);
 
-/** Check whether all descriptors of the read end of a pipe are closed. */
+/** Check whether all descriptors of the read end of a ready_pipe are closed. */
 bool ready_pipe_is_abandoned(const struct ready_pipe *pipe);
 
 /**
- * Make the pipe ready, or not ready.
+ * Make the read end of a pipe readable (ready), or not readable.
  * @param fd  a descriptor of the read end; only used to make a pipe not ready
  */
 void ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready);

@@ -41,7 +41,10 @@ LIST_HEAD(ucma_mcasts, ucma_mcast);
 struct ucma_file {
 	LIST_ENTRY(ucma_file) link; /* link in the list of open files with the same hash */
 	struct ready_pipe pipe;     /* pipe that polls readable while `channel` has an event */
-	/* event channel of the file, whose `fd` is non-blocking; the pointer is set once */
+	/*
+	 * event channel of <uroce_cm.h> for the file, whose `fd` is non-blocking; the pointer is
+	 * set once
+	 */
 	struct rdma_event_channel *channel;
 	struct ucma_ctxs ctxs;
 	/*
@@ -49,7 +52,7 @@ struct ucma_file {
 	 * the file is closed
 	 */
 	unsigned nb_refs;
-	/* no descriptor of the file is left */
+	/* no descriptor of the open file is left */
 	bool is_closed;
 };
 
@@ -82,7 +85,8 @@ struct ucma_ctx {
 
 /** Membership of an id in a multicast group. */
 struct ucma_mcast {
-	LIST_ENTRY(ucma_mcast) link; /* link in the list of memberships of the id `ctx` */
+	/* link in the list of multicast memberships of the id `ctx` */
+	LIST_ENTRY(ucma_mcast) link;
 	uint32_t id;
 	struct ucma_ctx *ctx;
 	uint64_t uid; /* the program's cookie, which events of the group carry */

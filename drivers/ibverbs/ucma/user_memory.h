@@ -21,9 +21,9 @@
 int user_memory_read(void *to, const void *from, size_t len);
 
 /**
- * Copy to memory of the program.
+ * Copy to memory of the program. A pointer to memory that is not mapped is reported.
  *
- * @param to  pointer of the program, as a command carries it
+ * @param to  pointer of the program, as a command of librdmacm carries it
  * @mt Safe.
  * @return 0, or -EFAULT; then a part of the memory may be written
  */
