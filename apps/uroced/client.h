@@ -78,9 +78,11 @@ struct client_barrier {
 	bool is_met;
 	/* number of the barrier; the data path numbers barriers from 1 on */
 	uint64_t number;
-	uint64_t round;      /* value of data.nb_rounds when the barrier was reached */
-	uint64_t nb_emptied; /* the value of wire.nb_emptied when the barrier was reached */
-	uint64_t nb_heard;   /* the value of data.nb_heard when the barrier was reached */
+	uint64_t round; /* value of data.nb_rounds when the barrier was reached */
+	/* value of wire.nb_emptied, receive bursts that emptied the port, at this barrier */
+	uint64_t nb_emptied;
+	/* value of data.nb_heard, complete polls of the doorbells, at this barrier */
+	uint64_t nb_heard;
 };
 
 /**
@@ -153,7 +155,7 @@ struct client {
 	struct client_down down[UROCE_SHM_PAIRS_MAX];
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX];
 	struct counters counters;
-	/* The data path and the control thread both read the fields from here to `is_broken`. */
+	/* The data path and the control thread both read the fields from `slot` to `is_broken`. */
 	/* index of the client in tables of clients, such as data.client */
 	_Alignas(64) uint16_t slot;
 	int socket;
@@ -164,7 +166,7 @@ struct client {
 	 * From then on the data path takes no frames from the client and delivers none to it.
 	 */
 	atomic_bool is_broken;
-	/* The control thread alone writes the fields from here on. */
+	/* Only the control thread writes the fields from `is_greeted` on. */
 	/*
 	 * the client has sent HELLO with the protocol version of uroced. So uroced sends the
 	 * message HOST to the client when the addresses of the host change

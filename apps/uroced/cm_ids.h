@@ -31,7 +31,7 @@ struct cm_id {
 
 struct cm_ids {
 	struct cm_id *id;
-	/* number of entries of the table; the ids of the CM engine are smaller */
+	/* number of entries of the table of ids; the ids of the CM engine are smaller */
 	uint32_t max;
 	/*
 	 * for each client, indexed by cm_client.slot: first id in the list of its ids, or

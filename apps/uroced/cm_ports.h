@@ -27,8 +27,8 @@
 #include "verbs/cm/manager.h"
 
 /**
- * Number of records of listeners in a table, which the id of the listener indexes. A listener with
- * a greater id has no record.
+ * Number of records of listeners in a table, which the id of the listener indexes. A listener whose
+ * id is not smaller has no record.
  */
 #define CM_PORTS_MAX 131072u
 

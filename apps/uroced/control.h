@@ -120,7 +120,7 @@ int control_ask_reader(struct control *control, struct client *client, struct re
 
 uint64_t control_now_ns(void);
 
-/* The functions from here on are in handler.c. */
+/* The functions from handler_take() on are in handler.c. */
 
 /**
  * Receive and handle one message of a client, if there is one. The function may free the client.

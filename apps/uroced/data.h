@@ -159,7 +159,7 @@ struct data {
 	atomic_bool is_asleep;
 };
 
-/* The functions from here to data_end() are in loop.c. */
+/* The functions from data_create() to data_end() are in loop.c. */
 
 /**
  * Create the data path for a port of uroced.
@@ -184,8 +184,8 @@ data_progress(const struct data *data)
 }
 
 /*
- * The control thread calls the functions from here to data_end(). Each function gives a command to
- * the data path, and waits until the data path has run the command.
+ * The control thread calls the functions from data_link() to data_end(). Each of them gives a
+ * command to the data path, and waits until the data path has run the command.
  */
 
 /** Let the data path serve an attached client. @return 0, or -errno: the client was not added */
@@ -200,7 +200,7 @@ void data_unlink(struct data *data, struct client *client);
 void data_set_host(struct data *data, const struct frame_host *host);
 void data_end(struct data *data);
 
-/* The functions from here to data_publish() are in forward.c. */
+/* The functions from data_round() to data_publish() are in forward.c. */
 
 /**
  * Run one round of the data path.
@@ -253,7 +253,7 @@ unsigned data_deliver_all(struct data *data, const struct client *from, const st
 /** Publish the frames that were written to the clients' rings, so that the clients see them. */
 void data_publish(struct data *data);
 
-/* The functions from here to runq_awake() are in run_queue.c. */
+/* The functions from runq_add() to runq_awake() are in run_queue.c. */
 
 /** Give turns to a client that is not in the run queue yet. */
 void runq_add(struct data *data, struct client *client);
@@ -288,11 +288,11 @@ bool runq_may_sleep(struct client *client);
 /** Withdraw the request of runq_may_sleep() that a client rings its doorbell. */
 void runq_awake(struct client *client);
 
-/* The functions from here to wire_receive() are in wire.c. */
+/* The functions from wire_read_udp_counters() to wire_receive() are in wire.c. */
 
 /**
- * Copy the counters of the port `udp` to `udp`, where other threads read them. On other ports the
- * function does nothing.
+ * Copy the counters of the port `udp` to the field wire.udp, where other threads read them. On
+ * other ports the function does nothing.
  */
 void wire_read_udp_counters(struct wire *wire);
 

@@ -68,8 +68,8 @@ struct lessee {
 };
 
 /**
- * Make a table in which no client holds a block of QP numbers. Blocks that are held according to
- * their records are in quarantine. The caller frees the table by free().
+ * Make a table of leases in which no client holds a block of QP numbers. Blocks that are held
+ * according to their records are in quarantine. The caller frees the table by free().
  * @param record  the record of each block, which must outlive the table
  * @return NULL if there is no memory
  */

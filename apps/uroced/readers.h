@@ -39,7 +39,7 @@
 #define READERS_MAX     CLIENTS_MAX
 
 struct readers_one {
-	/* socket for jobs and replies of the process; -1 if this entry of the table is free */
+	/* socket for jobs and replies of the process; -1 if this entry is free */
 	int socket;
 	uid_t uid;
 	/*

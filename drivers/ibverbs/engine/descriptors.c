@@ -187,9 +187,9 @@ end_fork(void)
 }
 
 /*
- * The handler of fork() in the child. If EAL was not started, the child uses liburoce, too, so the
- * table protects the descriptors of liburoce in the child. Otherwise the child may close the
- * descriptors that it inherited.
+ * The handler of fork() in the child. If EAL was not started, the child uses liburoce, too. So the
+ * table of descriptors prevents that the child closes those of liburoce. Otherwise the child may
+ * close the descriptors that it inherited.
  */
 static void
 begin_child(void)
@@ -211,8 +211,8 @@ descriptors_begin(void)
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
 		/*
-		 * an engine that was loaded before may have set bits of the table, so the table is
-		 * cleared
+		 * an engine that was loaded before may have set bits of the table of descriptors,
+		 * so the table is cleared
 		 */
 		atomic_store(&table->bits[i], 0);
 	atomic_store(&table->pid, getpid());
@@ -285,8 +285,8 @@ __wrap_socket(int domain, int type, int protocol)
 }
 
 /*
- * Replaces accept() in the engine. The lock of the table is taken after accept4(), because
- * accept4() may block.
+ * Replaces accept() in the engine. The lock of the table of descriptors is taken after accept4(),
+ * because accept4() may block.
  */
 int
 __wrap_accept(int fd, struct sockaddr *addr, socklen_t *len)

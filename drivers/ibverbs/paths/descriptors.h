@@ -22,7 +22,7 @@
  */
 #define DESCRIPTORS_MAX  65536u
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
-/* name of the symbol of the table, by which the engine finds the table with dlsym() */
+/* name of the symbol of the table of descriptors, by which the engine finds it with dlsym() */
 #define DESCRIPTORS_NAME "uroce_paths_descriptors"
 
 struct descriptors {

@@ -4,10 +4,11 @@
  * descriptors, a replacement calls poll() of librspreload repeatedly with timeout 0, so that poll()
  * never waits.
  *
- * The reason is that rpoll() of rdma-core 44 must not wait. If the timeout of rpoll() expires just
- * before rpoll() sleeps, rpoll() returns, but its thread still counts as a sleeping thread. After
- * the next event rpoll() waits for this thread for ever. In addition rpoll() may sleep for five
- * seconds after librdmacm's own thread has taken an event of a connection.
+ * The reason is that rpoll(), the poll() for rsockets that librspreload calls, must not wait in
+ * rdma-core 44. If the timeout of rpoll() expires just before rpoll() sleeps, rpoll() returns, but
+ * its thread still counts as a sleeping thread. After the next event rpoll() waits for this thread
+ * for ever. In addition rpoll() may sleep for five seconds after librdmacm's own thread has taken
+ * an event of a connection.
  *
  * librspreload of rdma-core 44 to 56 replaces poll() and select(). The select() of librspreload
  * uses the number of an accepted rsocket as that of another descriptor. librspreload does not
