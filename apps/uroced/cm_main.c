@@ -133,8 +133,8 @@ list_ids(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max)
 }
 
 /*
- * The agent of connection management calls this function when ids of its user `own` have events.
- * These ids have no events.
+ * The function that uroce_cm_manager_open() gets to report events of the connection manager's own
+ * user of the agent. It does nothing, because the ids of this user have no events.
  */
 static void
 ignore_events(void *arg)

@@ -455,7 +455,10 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	return ret;
 }
 
-/* Takes notice of events of the ids that keep ports of former listeners; they have none. */
+/*
+ * The function that reports events of the ids which keep ports of former listeners. It does
+ * nothing, because these ids have no events.
+ */
 static void
 ignore_events(void *arg)
 {

@@ -306,7 +306,7 @@ void wire_fini(struct wire *wire);
 bool wire_has_room(struct wire *wire);
 
 /**
- * Copy a frame to the frames that wait for the port.
+ * Append a copy of a frame to the frames that wait for the port.
  * @return FRAME_PASSES, or FRAME_DROP_WIRE
  */
 enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);

@@ -40,8 +40,8 @@
 
 /** The data of a block of QP numbers that only the control thread needs. */
 struct lease {
-	uint64_t free_ns; /* time at which the quarantine of the block ends */
-	uint32_t uid;     /* user ID of the client that holds the block, or held it last */
+	uint64_t free_ns; /* time at which the quarantine of the QP numbers ends */
+	uint32_t uid;     /* user ID of the client that holds the QP numbers, or held them last */
 	/*
 	 * a client of the former uroced process held the block and has not taken it back yet, so
 	 * other blocks are leased first

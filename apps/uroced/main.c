@@ -38,8 +38,8 @@
 #include "mux/cm_message.h"
 
 /*
- * maximum number of attempts to connect to the connection manager of a former uroced, which has to
- * end, and the time in microseconds between two attempts
+ * maximum number of checks whether the connection manager of a former uroced has ended, and the
+ * time in microseconds between two checks
  */
 #define CM_TRIES   500u
 #define CM_WAIT_US 10000u

@@ -71,7 +71,7 @@ DECLARE(int, dup3, (int from, int to, int flags))
 	return ret;
 }
 
-/* Copy an rsocket to the first free descriptor that is not below `lowest`. */
+/* Copy an rsocket's descriptor to the first free descriptor that is not below `lowest`. */
 static int
 copy_rsocket(int fd, long lowest, long fd_flags)
 {
