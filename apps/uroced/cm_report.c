@@ -36,7 +36,8 @@ fill_ids(const struct cm_server *server, uint32_t first, struct cm_report_ids *i
 
 /*
  * Receive a request of uroced's telemetry.
- * @return false if there is no valid request. The server then receives no further requests.
+ * @return false if there is no valid request. The connection manager then receives no further
+ *         requests.
  */
 static bool
 receive_request(int socket, struct cm_report_request *request)

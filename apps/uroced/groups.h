@@ -9,10 +9,10 @@
  * makes the kernel join the groups, as a switch with IGMP snooping would open its ports. The kernel
  * reports the groups to the network.
  *
- * Of the GROUPS_MAX groups, a user may be a member of at most half of those in which other users
- * are no members, so that few users together cannot take all groups. A group with members of
- * several users counts for each of them. Otherwise a user could leave groups to another user, and
- * take further ones.
+ * Of GROUPS_MAX groups, those with members of other users only are subtracted. A user may be a
+ * member of at most half of the rest, so that few users together cannot take all groups. A group
+ * with members of several users counts for each of them. Otherwise a user could leave groups to
+ * another user, and take further ones.
  *
  * Only the data path uses the groups.
  */

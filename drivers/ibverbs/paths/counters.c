@@ -142,7 +142,10 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	/* a slash is appended, so that the directory of all RDMA devices (CLASS) also matches */
+	/*
+	 * a slash is appended to the directory's path, so that the directory of all RDMA devices
+	 * (CLASS) also matches
+	 */
 	real[len++] = '/';
 	real[len] = '\0';
 	name = strstr(real, CLASS);
