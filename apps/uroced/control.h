@@ -99,7 +99,7 @@ void control_join(struct control *control);
 /** Set `signals` to the signals that end uroced or let it read its configuration again. */
 void control_set_signals(sigset_t *signals);
 
-/** What all clients of a user have together. */
+/** The number of clients of a user, and the sum of their pairs of rings. */
 struct user_sum {
 	uint32_t nb_clients;
 	uint32_t nb_pairs;

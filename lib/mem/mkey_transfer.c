@@ -244,7 +244,10 @@ sign_wire(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 	return true;
 }
 
-/* Check the signatures in memory of the blocks whose last data byte is in `[data, data + len)`. */
+/*
+ * Check the signatures that memory has for blocks: those blocks whose last data byte is at an
+ * offset in `[data, data + len)`.
+ */
 static bool
 check_memory(struct use *use, uint64_t data, uint64_t len)
 {

@@ -473,8 +473,9 @@ struct uroce_resp {
 #define UROCE_OOO_PSN_NONE UINT32_MAX
 
 /**
- * The header template: values that all frames with the same opcode and the same length share. The
- * headers of these frames are in the path of the QP.
+ * The part of the header template that is not header bytes: values that all frames of a QP with the
+ * same opcode and the same length share. The header bytes of these frames are in the QP's struct
+ * uroce_path.
  */
 struct uroce_hdr_template {
 	/* CRC state of the ICRC after the UDP header of the frames (see wire/icrc.h) */

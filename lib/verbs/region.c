@@ -109,9 +109,9 @@ make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_
 static int end_region(struct uroce_vdevice *device, struct uroce_region *region);
 
 /*
- * Drop one handle (`struct ibv_mr`) of a region. The last handle frees a region that is not
- * registered any more. With `is_end` the last handle also ends a registered region, because after
- * that no program could deregister it. If windows are bound to this region, the region stays.
+ * Drop one handle (`struct ibv_mr`) of a region. Dropping the last handle frees a region that is
+ * not registered any more. With `is_end` it also ends the registration, because after that no
+ * program could deregister the region. If windows are bound to the region, its registration stays.
  */
 static void
 drop_handle(struct uroce_vdevice *device, struct uroce_region *region, bool is_end)

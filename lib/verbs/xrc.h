@@ -8,8 +8,9 @@
  *
  * Programs have handles of domains and targets. A handle of a domain is a `struct uroce_vxrcd`, one
  * for each open call. A handle of a target is a `struct uroce_vqp` whose `target` is the QP itself,
- * which programs never see. Closing the last handle destroys the domain or the target. The device's
- * lock guards the lists.
+ * which programs never see. Closing the last handle destroys the domain or the target. A device has
+ * a list of its domains, and each target has a list of its handles. The device's lock guards these
+ * lists.
  */
 
 #include "verbs/object.h"

@@ -13,11 +13,12 @@
 #include <stdbool.h>
 
 /**
- * Announce the devices of the configuration: UROCE, or the file that UROCE_CONFIG names. A
- * configuration without devices is no error. EAL is started once, in a thread that then ends. This
- * call starts EAL if the port of some device is neither a --vdev of EAL nor a port of uroced, nor
- * `udp`. Otherwise the first object of any device starts EAL. The options of EAL are in UROCE_EAL
- * or in the file.
+ * Make the devices of the configuration: those in the environment variable UROCE, or else those in
+ * the file that the environment variable UROCE_CONFIG names. A device whose port is a --vdev of
+ * EAL, a port of uroced, or `udp` is announced: programs see it before its port is open, and EAL
+ * starts when a program creates the first object of a device. For any other device EAL starts in
+ * this call. EAL is started once, in a thread that ends afterwards. The options of EAL are in the
+ * environment variable UROCE_EAL, or else in the file.
  *
  * @mt Call this once.
  * @return 0, or an errno after one logged line

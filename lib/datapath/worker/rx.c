@@ -246,9 +246,10 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 }
 
 /*
- * Prefetch the data to which the context of a QP points. For a WRITE this is the memory at the
- * RETH's address, because the application usually has mapped it at that address. Whether the peer
- * may write there is checked later.
+ * Prefetch the memory that a packet will use next: for a response the send queue, for a packet that
+ * takes a receive request this request, and for another WRITE the destination of its payload. The
+ * address in the RETH is used as an address of this process, which is usually right. A prefetch of
+ * a wrong address does no harm. The rkey is checked later.
  */
 static void
 prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)

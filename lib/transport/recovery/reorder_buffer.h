@@ -96,8 +96,8 @@ void uroce_reorder_buffer_add_ready(struct uroce_reorder_buffer *reorder_buffer,
 bool uroce_reorder_buffer_has_ready(const struct uroce_reorder_buffer *reorder_buffer);
 
 /**
- * Remove up to `max` released frames from the pool. Each frame is returned as the `owner` of its
- * packet.
+ * Remove up to `max` frames that the pool does not need any more, so that the caller can free them.
+ * @param[out] owners  the member `owner` of the packet of each frame, by which the caller knows it
  * @return the number of frames
  */
 unsigned uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **owners,

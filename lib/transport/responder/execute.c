@@ -310,7 +310,10 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	 * before the earlier request was refused
 	 */
 	if (srq != qpc->srq) {
-		/* end the open batch of completions, because the new SRQ may have another CQ */
+		/*
+		 * The SRQ of this XRC request may have another CQ than the SRQ of the request
+		 * before it. So publish the receive completions that were written to that CQ.
+		 */
 		uroce_completion_recv_end(qpc);
 		uroce_recv_put_back(qpc);
 	}
