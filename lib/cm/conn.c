@@ -38,6 +38,9 @@
  */
 #define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
+/* The shortest interval after which a REP is repeated that the peer has acknowledged by an MRA. */
+#define ACKED_REP_INTERVAL_NS (100 * UROCE_MSEC_NS)
+
 /* Number of response timeouts for which an ended CM id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
@@ -211,14 +214,25 @@ uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now
 	}
 }
 
-/* Handle an MRA of the peer: wait longer, by the service timeout of the MRA. */
+/*
+ * Handle an MRA of the peer: wait longer, by the service timeout of the MRA. A REQ is not repeated
+ * in this time, because the peer repeats its REP. But nobody repeats an RTU: the peer sends it again
+ * when it receives a repeated REP. So a REP is repeated, at longer intervals.
+ */
 static void
 stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
+	uint64_t wait_ns = conn->service_ns + uroce_cm_rtt_interval(cm, conn->av.remote_gid);
+
 	conn->give_up_ns += conn->service_ns;
 	uroce_cm_outbox_cancel(cm, conn);
-	set_timer(cm, conn,
-		  now_ns + conn->service_ns + uroce_cm_rtt_interval(cm, conn->av.remote_gid));
+	if (conn->tx_attr == UROCE_CM_REP && conn->nb_retries_left) {
+		if (conn->interval_ns < ACKED_REP_INTERVAL_NS)
+			conn->interval_ns = ACKED_REP_INTERVAL_NS;
+		if (conn->interval_ns < wait_ns)
+			wait_ns = conn->interval_ns;
+	}
+	set_timer(cm, conn, now_ns + wait_ns);
 }
 
 /*

@@ -293,28 +293,58 @@ mra__stretches_the_timer_once(void **state)
 	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_rx_duplicates[1], 1);
 }
 
-static void
-mra__of_a_rep_stretches_the_timer(void **state)
+/* Connect until B has sent its REP, and give B an MRA for the REP. */
+static struct connected
+acknowledge_rep(struct ends *ends)
 {
-	struct ends *ends = *state;
 	struct uroce_cm_msg mra = { .attr = UROCE_CM_MRA };
-	uint32_t b;
+	struct connected ids;
 
 	(void)end_listen(&ends->b, PORT);
-	(void)end_connect(ends, &ends->a, 0x11);
+	ids.a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
-	b = accept_request(ends);
+	ids.b = accept_request(ends);
 	ends_settle(ends);
 	mra.mra = (struct uroce_cm_mra){
 		.local_comm_id = ends->last.rep.remote_comm_id,
 		.remote_comm_id = ends->last.rep.local_comm_id,
 		.about = UROCE_CM_ABOUT_REP,
-		.timeout_code = 20,
+		.timeout_code = 24, /* service timeout of 69 s, as Linux sends it */
 	};
 	end_give(ends, &ends->b, &mra);
-	expect_state(&ends->b, b, UROCE_CM_STATE_REP_ACKED);
-	ends_pass(ends, 4000 * MSEC);
-	expect_log(ends, "0 A>B REQ\n0 B>A REP\n");
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_REP_ACKED);
+	return ids;
+}
+
+static void
+mra__of_a_rep_makes_its_repetitions_rare(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = acknowledge_rep(ends);
+
+	ends_pass(ends, 2000 * MSEC);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n100 B>A REP\n300 B>A REP\n700 B>A REP\n"
+			 "1500 B>A REP\n");
+	/* the user of A needs a minute, and B still waits */
+	ends_pass(ends, 60000 * MSEC);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_REP_ACKED);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
+	ends_settle(ends);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
+}
+
+/* The peer sends an RTU again only when it receives the REP again. */
+static void
+mra__of_a_rep_does_not_delay_a_lost_rtu(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = acknowledge_rep(ends);
+
+	assert_int_equal(uroce_cme_establish(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
+	ends_lose(ends, &ends->a, UROCE_CM_RTU);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_REP_ACKED);
+	ends_pass(ends, 110 * MSEC);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
 }
 
 static void
@@ -485,7 +515,8 @@ main(void)
 		TEST(rtu__after_the_end_is_rejected),
 		TEST(first_interval__follows_the_round_trip),
 		TEST(mra__stretches_the_timer_once),
-		TEST(mra__of_a_rep_stretches_the_timer),
+		TEST(mra__of_a_rep_makes_its_repetitions_rare),
+		TEST(mra__of_a_rep_does_not_delay_a_lost_rtu),
 		TEST(unsent_message__waits_for_the_caller),
 		TEST(returned_host__ends_the_old_connection),
 		TEST(returned_host__rejects_what_it_does_not_know),
