@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,7 @@ from uroce_ports import stop
 
 LISTEN = '0A'      # state of a TCP socket in /proc/net/tcp
 NO_LISTENER = 8    # reason of a REJ [IBA 12.6.7.2]; a service that is resolved has status 1 instead
+CRASHED = -signal.SIGSEGV, 128 + signal.SIGSEGV    # status of a program of this machine, of one in a guest
 
 
 def package_of(program):
@@ -73,27 +75,33 @@ class StockScene(connections.ConnectionScene):
         return any(mad.name == 'REJ' and mad.fields.get('reason') == NO_LISTENER or
                    mad.name == 'SIDR_REP' and mad.fields.get('status') == 1 for mad in self.mads(sender=self.b))
 
-    def pair(self, server, client, seconds, is_endless=False, has_two_connections=False):
-        """Run a server and a client. Both must end with status 0, but for a server that is endless. If the server does
-        not listen yet, the client is started again. A server of two connections is started again with it, since it may
-        have the first one."""
+    def pair(self, server, client, seconds, is_endless=False, has_two_connections=False, crashes=0):
+        """Run a server and a client. Both must end with status 0, but for a server that is endless. An endless server is
+        stopped. If the server does not listen yet, the client is started again. A server of two connections is started
+        again with it, since it may have the first one. So is a server that is known to crash, up to `crashes` times."""
         serving = self.start(self.b, server)
         deadline = time.monotonic() + seconds
         while True:
             calling = self.start(self.a, client)
             status = self.finish(calling, max(0, deadline - time.monotonic()))
+            has_crashed = crashes > 0 and serving.poll() in CRASHED
             # Some clients end with status 0 although they were refused.
-            if status is None or serving.poll() is not None or not self.is_refused(status):
+            if not has_crashed and (status is None or serving.poll() is not None or not self.is_refused(status)):
                 break
+            if has_crashed:
+                crashes -= 1
+                deadline = time.monotonic() + seconds
             self.found = None
             self.wire.capture(self.path)
-            if has_two_connections:
+            if has_two_connections or has_crashed:
                 stop(serving)
                 serving = self.start(self.b, server)
             time.sleep(0.2)
         statuses = self.finish(serving, 0 if is_endless else max(5, deadline - time.monotonic())), status
         expect(statuses == (None if is_endless else 0, 0), f'server and client ended with {statuses}: ' +
                ' | '.join(self.said(process).strip()[-200:] for process in (serving, calling)))
+        if is_endless:
+            stop(serving)
         return self.said(serving), self.said(calling)
 
     def close(self):

@@ -13,6 +13,9 @@ IPV6_OPTION = '--ipv6-addr'
 SECONDS = 120
 FI_PORT = 47592    # TCP port of fi_pingpong's server
 RATE_ROUNDS, RATE_NB = 5, 1000    # rounds of cmtime whose rate is measured, and connections of each
+# The server of cmtime (rdma-core 44) waits only once for its condition variable. If a thread has taken the request before
+# the signal, the server takes a request from an empty list, and ends by SIGSEGV: once in four runs with a fast client.
+CRASHES = 4
 SETUP = 'create id', 'resolve route', 'create qp', 'connect'    # steps of cmtime that a connection needs
 
 
@@ -61,11 +64,11 @@ def udaddy(s):
     expect(s.mads('SIDR_REP', s.b), 'no SIDR_REP found a service')
 
 
-@stock()
+@stock(seconds=(1 + CRASHES) * SECONDS + 60)
 def cmtime_256(s):
     """cmtime: 256 connections at once, from resolution to destruction"""
     s.pair(['cmtime', '-b', s.address(s.b), '-c', '256'], ['cmtime', '-s', s.address(s.b), '-c', '256'], SECONDS,
-           is_endless=True)
+           is_endless=True, crashes=CRASHES)
     expect(len({mad.fields['local_comm_id'] for mad in s.mads('REP')}) >= 256, 'there were less than 256 connections')
 
 
@@ -74,15 +77,12 @@ def steps_of_cmtime(said):
     return {name: float(ms) / 1000 for name, ms in re.findall(r'^([a-z]+(?: [a-z]+)?) *: +([0-9.]+)', said, re.MULTILINE)}
 
 
-@stock(both=False, seconds=RATE_ROUNDS * SECONDS + 60)
+@stock(both=False, seconds=(RATE_ROUNDS + CRASHES) * SECONDS + 60)
 def cmtime_1000(s):
     """cmtime: the median number of connections a second, of 1000 at once"""
     client = ['cmtime', '-s', s.address(s.b), '-c', str(RATE_NB)]
-    said = [s.pair(['cmtime', '-b', s.address(s.b)], client, SECONDS, is_endless=True)[1]]
-    for _ in range(RATE_ROUNDS - 1):
-        calling = s.start(s.a, client)
-        expect(s.finish(calling, SECONDS) == 0, f'the client did not end well: {s.said(calling).strip()[-200:]}')
-        said.append(s.said(calling))
+    said = [s.pair(['cmtime', '-b', s.address(s.b)], client, SECONDS, is_endless=True, crashes=CRASHES)[1]
+            for _ in range(RATE_ROUNDS)]
     steps = [steps_of_cmtime(text) for text in said]
     rates = {'connect': [RATE_NB / step['connect'] for step in steps],
              'setup': [RATE_NB / sum(step[name] for name in SETUP) for step in steps]}
