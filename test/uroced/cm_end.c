@@ -19,13 +19,29 @@
  */
 #define ACK_TIMEOUT 19
 
+/*
+ * Create a device. On a busy machine uroced may reply to a client later than the client waits for
+ * it, so the device is created again.
+ */
+static struct ibv_device *
+create_device(const char *spec)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+	struct ibv_device *device;
+
+	do {
+		device = uroce_create_device(spec);
+	} while (!device && errno == ETIMEDOUT && now_ms() < until_ms);
+	return device;
+}
+
 void
 cm_end_open(struct cm_end *end, const char *socket)
 {
 	char spec[160];
 
 	(void)snprintf(spec, sizeof(spec), "uroced,socket=%s,mtu=1024,qps=64,mrs=64", socket);
-	end->device = uroce_create_device(spec);
+	end->device = create_device(spec);
 	assert_non_null(end->device);
 	user_open(&end->user, end->device, ADDR_GID);
 	end->pd = uroce_alloc_pd(end->user.context);
