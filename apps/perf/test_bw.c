@@ -28,7 +28,10 @@
 
 #include <rte_cycles.h>
 
-/* Sums over all batches of a message size. */
+/*
+ * The result of the test of one message size: sums over its batches, which are the messages between
+ * two synchronizations of client and server, and the peak rate.
+ */
 struct total {
 	uint64_t messages; /* number of messages of each QP */
 	uint64_t sent, received;

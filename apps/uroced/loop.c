@@ -364,7 +364,7 @@ wait_idle(struct data *data, struct idle_state *self)
 
 /*
  * Check the link of the port every LINK_NS, and restart the port if its link is lost. Also copy the
- * counters of the port `udp`.
+ * counters of a port on UDP sockets of the kernel (`udp`) to a place where other threads read them.
  */
 static void
 watch_link(struct wire *wire, uint64_t now_ns)

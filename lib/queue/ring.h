@@ -146,8 +146,9 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	/*
-	 * Store S1, also release R1: a consumer that loads this index (S2, A1 in
-	 * uroce_ring_head_ordered()) sees the contents of the slots. S1 is seq_cst.
+	 * This store (S1) is also a release (R1): a consumer that loads the index in
+	 * uroce_ring_head_ordered() sees the contents of the slots. The store is seq_cst, so that
+	 * of two sides that each publish and then read, at least one sees what the other published.
 	 */
 	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
@@ -160,8 +161,8 @@ static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
 {
 	/*
-	 * Load S2, also acquire A1, pairs with store S1 in uroce_ring_push_ordered(), so slots
-	 * before `head` are visible.
+	 * This load (S2) is also an acquire (A1). It pairs with the store S1 in
+	 * uroce_ring_push_ordered(), so the slots before `head` are visible.
 	 */
 	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }

@@ -91,8 +91,8 @@ void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
 
 /**
- * Cancel posted send requests as uroce_qp_cancel_posted_send_wrs() does, for a QP of the type that
- * is the argument of calls which build requests for mkeys.
+ * Cancel posted send requests as uroce_qp_cancel_posted_send_wrs() does. The argument is a struct
+ * uroce_dv_qp_ex, the form of a QP that the calls of uroce_dv_mkey.h take.
  */
 static inline int
 uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)

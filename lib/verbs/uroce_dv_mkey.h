@@ -141,8 +141,7 @@ struct ibv_qp *uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_ini
 struct uroce_dv_qp_ex;
 
 /**
- * Convert a QP to the type that is the argument of calls which build requests for mkeys. NULL gives
- * NULL.
+ * Convert a QP to the form that the calls which build requests for mkeys take. NULL gives NULL.
  */
 static inline struct uroce_dv_qp_ex *
 uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)

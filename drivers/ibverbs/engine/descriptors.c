@@ -187,9 +187,10 @@ end_fork(void)
 }
 
 /*
- * The handler of fork() in the child. If EAL was not started, the child uses liburoce, too. So the
- * table of descriptors prevents that the child closes those of liburoce. Otherwise the child may
- * close the descriptors that it inherited.
+ * The handler of fork() in the child. If EAL was not started before the fork, the child can use
+ * liburoce. Then the table protects the descriptors of liburoce from the closes of the child's
+ * program, as in the parent. If EAL was started, the child cannot use liburoce, and its program may
+ * close the descriptors.
  */
 static void
 begin_child(void)

@@ -423,7 +423,10 @@ put_device(const struct calls *calls, struct ibv_device *device, const struct di
 	return is_put;
 }
 
-/* Write a device's directory in infiniband_verbs, and make the link for its device node. */
+/*
+ * Write a device's directory in sys/class/infiniband_verbs of the private tree, and make the
+ * symbolic link that replaces its device node in dev/infiniband.
+ */
 static bool
 put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct dir *nodes)
 {

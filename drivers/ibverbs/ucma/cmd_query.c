@@ -205,7 +205,10 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 	_Static_assert(sizeof(path->path_rec) == sizeof(struct ibv_path_record),
 		       "a path record has 64 bytes");
 	pack_path((struct ibv_path_record *)path->path_rec, id->route.path_rec);
-	/* a path that does not fit into the program's memory is left out as a whole */
+	/*
+	 * if the program's buffer for the response is too short for the path record, the response
+	 * has no byte of it
+	 */
 	return ucma_respond(call, response, &resp,
 			    call->out_len < sizeof(resp) ? sizeof(resp.head) : sizeof(resp));
 }

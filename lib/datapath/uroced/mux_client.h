@@ -282,7 +282,10 @@ void uroce_mux_client_unlink(struct uroce_mux_client *client);
  * mux_client_burst.c.
  */
 
-/** Initialize the rings of all pairs in new shared memory. */
+/**
+ * Initialize the client's SPSC rings, a pair of rings (up and down) for each worker, in new shared
+ * memory.
+ */
 void uroce_mux_client_begin(struct uroce_mux_client *client);
 
 /**

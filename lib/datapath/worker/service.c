@@ -380,9 +380,9 @@ run_service(void *arg)
 	uint32_t wakes_before = 0;
 	/* Number of checks in a row that found the application spinning in poll_cq. */
 	unsigned nb_spinning = 0;
-	/* wake-ups are armed: the thread sleeps until a wake-up if this check finds no work */
+	/* wake-ups are armed: if the next check of the workers finds no work, the thread sleeps */
 	bool is_ready = false;
-	bool is_noticed = false; /* the port woke the thread before this check */
+	bool is_noticed = false; /* the port woke the thread since its last check of the workers */
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	uroce_numa_keep_near(pthread_self(), service->dev->port->socket_id);

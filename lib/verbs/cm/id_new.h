@@ -16,7 +16,7 @@
 struct uroce_vcm_id *uroce_vcm_id_new(struct uroce_vcm_channel *channel, void *context,
 				      enum rdma_port_space ps, enum ibv_qp_type qp_type);
 
-/** Free an id that has no events, and no ids at connection managers. */
+/** Free an id. The id must have no events in a channel, and no ends (struct uroce_vcm_end). */
 void uroce_vcm_id_free(struct uroce_vcm_id *id);
 
 /**
