@@ -26,6 +26,7 @@ class Rxe(ActorPeer):
         'nak-after-rnr': 'an RNR NAK in the middle of a message is followed by a PSN sequence NAK of the same PSN',
         'ucx-last-wqe': 'a server of UCX may abort when its client has left (issue 10432 of openucx/ucx)',
         'rxm-endpoint': 'it makes no endpoint of libfabric\'s ofi_rxm (EINVAL), with rxe at the other end, too',
+        'one-cpu': 'its guest has one CPU, on which the threads of a program interrupt each other',
         'no-comm-est': 'the first packet at a QP in RTR raises no IBV_EVENT_COMM_EST',
         'req-again': 'a REQ that is repeated after its REJ is a new CONNECT_REQUEST for the user',
         'sidr-again': 'a SIDR_REQ that is repeated after its SIDR_REP is a new CONNECT_REQUEST for the user',
