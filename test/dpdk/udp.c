@@ -337,30 +337,6 @@ udp_port__a_host_without_the_port_is_reported(void **state)
 	assert_int_equal(atomic_load(&queue->stats.tx_lost), 0);
 }
 
-static int
-open_sender(struct sockaddr_in *to_addr)
-{
-	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	*to_addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(4791) };
-	assert_int_equal(inet_pton(AF_INET, udp_addr_b, &to_addr->sin_addr), 1);
-	return fd;
-}
-
-/* Open a pair of RC QPs. dev_b has a socket for udp_addr_b, and one for the next address. */
-static void
-open_with_two_sockets(void)
-{
-	char more[32];
-
-	udp_choose_ipv4();
-	dev_a = udp_open_dev(udp_addr_a, "none", "");
-	snprintf(more, sizeof(more), ",addr=%.*s3", (int)strlen(udp_addr_b) - 1, udp_addr_b);
-	dev_b = udp_open_dev(udp_addr_b, "none", more);
-	udp_connect_pair(IBV_QPT_RC);
-}
-
 /* Datagrams of many senders must arrive in the queues of several workers. */
 static void
 udp_port__several_workers_share_an_address(void **state)
@@ -372,7 +348,7 @@ udp_port__several_workers_share_an_address(void **state)
 	udp_choose_ipv4();
 	udp_open_pair(",workers=3", IBV_QPT_RC);
 	for (unsigned i = 0; i < 64; i++) {
-		const int fd = open_sender(&to_addr);
+		const int fd = udp_open_sender(&to_addr);
 
 		assert_int_equal(sendto(fd, "12345678", 8, 0, (const struct sockaddr *)&to_addr,
 					sizeof(to_addr)),
@@ -392,69 +368,6 @@ udp_port__several_workers_share_an_address(void **state)
 	udp_write_and_read();
 }
 
-static void
-send_bytes(int fd, const struct sockaddr_in *to_addr, size_t len)
-{
-	static const uint8_t bytes[64];
-
-	assert_int_equal(
-		sendto(fd, bytes, len, 0, (const struct sockaddr *)to_addr, sizeof(*to_addr)), len);
-}
-
-static uint32_t
-receive_len(const struct uroce_dev *dev)
-{
-	struct rte_mbuf *frame;
-	uint32_t len;
-
-	if (uroce_udp_port_rx(dev->port, 0, &frame, 1) == 0)
-		return 0;
-	len = frame->pkt_len - UROCE_UDP_HDR_IPV4;
-	rte_pktmbuf_free(frame);
-	return len;
-}
-
-/*
- * Many datagrams wait in the socket of one address, and one datagram in that of another address.
- * Neither may wait for the last datagram of the other.
- */
-static void
-udp_port__a_busy_socket_leaves_turns_to_others(void **state)
-{
-	struct sockaddr_in to_addr;
-	unsigned nb_before = 0;
-	int fd;
-
-	(void)state;
-	open_with_two_sockets();
-	fd = open_sender(&to_addr);
-	for (unsigned i = 0; i < 40; i++)
-		send_bytes(fd, &to_addr, 8);
-	to_addr.sin_addr.s_addr += htonl(1);
-	send_bytes(fd, &to_addr, 16);
-	while (receive_len(dev_b) == 8)
-		nb_before++;
-	assert_in_range(nb_before, 0, 20);
-	for (unsigned i = nb_before; i < 40; i++)
-		assert_int_equal(receive_len(dev_b), 8);
-	close(fd);
-}
-
-/* A burst without a look at the sockets, as after a doorbell, must leave datagrams to the next. */
-static void
-udp_port__a_skipped_burst_loses_nothing(void **state)
-{
-	struct sockaddr_in to_addr;
-	const int fd = open_sender(&to_addr);
-
-	(void)state;
-	send_bytes(fd, &to_addr, 8);
-	close(fd);
-	uroce_udp_port_found_empty(dev_b->port->udp, 0);
-	assert_int_equal(receive_len(dev_b), 0);
-	assert_int_equal(receive_len(dev_b), 8);
-}
-
 /*
  * The port must receive a datagram of a peer in one burst, although empty datagrams are before it.
  */
@@ -462,7 +375,7 @@ static void
 udp_port__empty_datagrams_do_not_delay_others(void **state)
 {
 	struct sockaddr_in to_addr;
-	const int fd = open_sender(&to_addr);
+	const int fd = udp_open_sender(&to_addr);
 	const struct uroce_udp_stats *stats = &udp_queue_of(dev_b)->stats;
 	struct rte_mbuf *frames[UROCE_BURST];
 
@@ -491,7 +404,7 @@ udp_port__foreign_datagrams_are_dropped(void **state)
 	static const int segments[] = { 0, 1, 16, 100, 1040, 1472 };
 	static uint8_t noise[65536];
 	struct sockaddr_in to_addr;
-	const int fd = open_sender(&to_addr);
+	const int fd = udp_open_sender(&to_addr);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(noise); i++)
@@ -542,8 +455,8 @@ udp_port__sockets_wait_for_mbufs(void **state)
 	int fd;
 
 	(void)state;
-	open_with_two_sockets();
-	fd = open_sender(&to_addr);
+	udp_open_two_sockets();
+	fd = udp_open_sender(&to_addr);
 	nb = take_mbufs(dev_b, mbufs, 16384);
 	assert_in_range(nb, 1, 16383);
 	for (unsigned i = 0; i < 2; i++) {
@@ -804,10 +717,6 @@ main(void)
 		cmocka_unit_test_teardown(udp_port__small_path_mtu, udp_teardown),
 		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, udp_teardown),
 		cmocka_unit_test_teardown(udp_port__sockets_wait_for_mbufs, udp_teardown),
-		cmocka_unit_test_teardown(udp_port__a_busy_socket_leaves_turns_to_others,
-					  udp_teardown),
-		cmocka_unit_test_setup_teardown(udp_port__a_skipped_burst_loses_nothing,
-						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__empty_datagrams_do_not_delay_others,
 						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped,

@@ -154,6 +154,29 @@ udp_teardown(void **state)
 	return 0;
 }
 
+int
+udp_open_sender(struct sockaddr_in *to_addr)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	*to_addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(4791) };
+	assert_int_equal(inet_pton(AF_INET, udp_addr_b, &to_addr->sin_addr), 1);
+	return fd;
+}
+
+void
+udp_open_two_sockets(void)
+{
+	char more[32];
+
+	udp_choose_ipv4();
+	dev_a = udp_open_dev(udp_addr_a, "none", "");
+	snprintf(more, sizeof(more), ",addr=%.*s3", (int)strlen(udp_addr_b) - 1, udp_addr_b);
+	dev_b = udp_open_dev(udp_addr_b, "none", more);
+	udp_connect_pair(IBV_QPT_RC);
+}
+
 struct uroce_udp_queue *
 udp_queue_of(const struct uroce_dev *dev)
 {

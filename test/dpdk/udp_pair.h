@@ -68,6 +68,15 @@ int udp_setup_ipv4(void **state);
 /** Free both QPs, and destroy both devices. This is a teardown function for cmocka. */
 int udp_teardown(void **state);
 
+/** Open a pair of RC QPs. dev_b has a socket for udp_addr_b, and one for the next address. */
+void udp_open_two_sockets(void);
+
+/**
+ * Open a UDP socket of IPv4 that is not one of a port.
+ * @param[out] to_addr  the UDP port of dev_b at udp_addr_b
+ */
+int udp_open_sender(struct sockaddr_in *to_addr);
+
 /** Get the queue of the first worker of a device. */
 struct uroce_udp_queue *udp_queue_of(const struct uroce_dev *dev);
 
