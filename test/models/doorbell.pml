@@ -51,8 +51,8 @@
  */
 #define LEAVES 1
 #endif
-#ifndef SHORTCUT
-#define SHORTCUT 0 /* 1: posts may use inline transmit while the application polls */
+#ifndef INLINE_TX
+#define INLINE_TX 0 /* 1: posts may use inline transmit while the application polls */
 #endif
 #ifndef CALLERS
 #define CALLERS 0 /* threads that make a control call for QP 1, which leaves a pending action */
@@ -61,8 +61,8 @@
 /* 1: all QPs are destroyed, each by a thread, when no thread posts to them any more */
 #define DESTROYS 0
 #endif
-#ifndef HOPS
-#define HOPS 0 /* 1: rounds of another worker look up QP 1 */
+#ifndef FORWARDS
+#define FORWARDS 0 /* 1: rounds of another worker look up QP 1 */
 #endif
 #ifndef FRAMES
 #define FRAMES 0 /* frames that arrive for QP 1 */
@@ -83,7 +83,7 @@ byte posted[QPS + 1]; /* requests in the send queue */
 byte recvs;           /* requests in the receive queue of QP 1 */
 bit is_err;           /* QP 1 is in state ERR */
 bit is_rung[QPS + 1];
-byte bell_next[QPS + 1];
+byte doorbell_next[QPS + 1];
 bit is_active[QPS + 1]; /* in the worker's list of senders */
 bit is_owed[QPS + 1];   /* a control call has left a pending action */
 bit is_freed[QPS + 1];
@@ -98,7 +98,7 @@ inline touch(qp)
 
 /* --- struct uroce_worker: the owner of all QPs, and another one -------------------------------------- */
 
-byte bells;
+byte doorbells;
 byte swap; /* variable of the thread that reverses the list */
 bit cmds[CALLERS + QPS + 1]; /* the mailbox of control calls, by caller */
 bit is_done[CALLERS + QPS + 1];
@@ -108,7 +108,7 @@ bit has_cmds;
 bit mine[CALLERS + QPS + 1]; /* calls that the holder of the lock has taken */
 bit is_held;   /* a thread holds the worker's lock */
 bit is_recent; /* app_ns: the application drove the worker within the last millisecond */
-byte round, hop_round; /* counters of rounds, modulo 4 */
+byte round, other_round; /* counters of rounds, modulo 4 */
 byte frames = (NOTICES -> 0 : FRAMES); /* frames in the receive queue */
 bit is_dev_locked; /* a destroyer holds the device's mutex */
 byte in_round; /* number of threads inside one of the owner's rounds, or a call */
@@ -170,7 +170,7 @@ inline wake_if_serviced(seen)
 }
 
 /* service.c: uroce_service_wake_for_doorbell() */
-inline nudge(seen)
+inline wake_for_doorbell(seen)
 {
 	if
 	:: SERVICE ->
@@ -183,7 +183,7 @@ inline nudge(seen)
 }
 
 /* service.c: uroce_service_wake_for_work() */
-inline summon(seen)
+inline wake_for_work(seen)
 {
 	if
 	:: SERVICE -> wake_if_serviced(seen)
@@ -201,12 +201,12 @@ inline attend()
 }
 
 /* doorbell.c: uroce_doorbell_take(), reverse_list(); tx.c: uroce_tx_schedule() */
-inline take_bells(list, next)
+inline take_doorbells(list, next)
 {
 	if
-	:: bells == NOBODY
+	:: doorbells == NOBODY
 	:: else ->
-		atomic { list = bells; bells = NOBODY };
+		atomic { list = doorbells; doorbells = NOBODY };
 		/* the list is reversed, which no other thread sees; but the QPs must exist */
 		atomic {
 			next = NOBODY;
@@ -214,8 +214,8 @@ inline take_bells(list, next)
 			:: list == NOBODY -> break
 			:: else ->
 				touch(list);
-				swap = bell_next[list];
-				bell_next[list] = next;
+				swap = doorbell_next[list];
+				doorbell_next[list] = next;
 				next = list;
 				list = swap
 			od;
@@ -227,7 +227,7 @@ inline take_bells(list, next)
 		:: list == NOBODY -> break
 		:: else ->
 			touch(list);
-			next = bell_next[list];
+			next = doorbell_next[list];
 			atomic { touch(list); is_rung[list] = 0; is_active[list] = 1 };
 			list = next
 		od
@@ -237,7 +237,7 @@ inline take_bells(list, next)
 /* worker.c: uroce_worker_forget() */
 inline forget(qp, list, next)
 {
-	take_bells(list, next);
+	take_doorbells(list, next);
 	atomic { touch(qp); is_active[qp] = 0; is_owed[qp] = 0 }
 }
 
@@ -302,7 +302,7 @@ inline run_round(i, list, next)
 		recvs = 0 /* uroce_completion_flush() */
 	fi;
 	take_cmds(i, list, next);
-	take_bells(list, next);
+	take_doorbells(list, next);
 	i = 1;
 	do
 	:: i > QPS -> i = 0; break
@@ -337,17 +337,17 @@ inline ring(qp, head, was, seen)
 	if
 	:: was
 	:: else ->
-		head = bells;
+		head = doorbells;
 		do
 		:: true ->
-			atomic { touch(qp); bell_next[qp] = head };
+			atomic { touch(qp); doorbell_next[qp] = head };
 			if
-			:: atomic { bells == head -> bells = qp }; break
-			:: atomic { bells != head -> head = bells }
+			:: atomic { doorbells == head -> doorbells = qp }; break
+			:: atomic { doorbells != head -> head = doorbells }
 			fi
 		od;
 		head = NOBODY;
-		nudge(seen)
+		wake_for_doorbell(seen)
 	fi;
 	was = 0;
 	seen = 0
@@ -362,7 +362,7 @@ inline send_straight(qp, is_sent)
 		round = (round + 1) % 4 /* G1 */
 	};
 	if
-	:: atomic { bells == NOBODY && is_recent -> touch(qp); posted[qp] = 0; is_sent = 1 }
+	:: atomic { doorbells == NOBODY && is_recent -> touch(qp); posted[qp] = 0; is_sent = 1 }
 	:: else
 	fi;
 	atomic {
@@ -383,7 +383,7 @@ proctype Poster(byte qp)
 	:: else ->
 		atomic { touch(qp); posted[qp]++; n++ }; /* R1 */
 		if
-		:: SHORTCUT -> try_lock(got)
+		:: INLINE_TX -> try_lock(got)
 		:: else
 		fi;
 		if
@@ -434,7 +434,7 @@ inline call(me, i, list, next, got, seen)
 		:: else -> is_done[me] || !is_held /* the caller spins */
 		fi
 	od;
-	summon(seen);
+	wake_for_work(seen);
 	seen = 0
 }
 
@@ -471,7 +471,7 @@ proctype Destroyer(byte qp; byte me)
 	call(me, i, list, next, got, seen);
 	is_dev_locked = 0;
 	wait_round(round, now);
-	wait_round(hop_round, now);
+	wait_round(other_round, now);
 	atomic {
 		posted[qp] = 0; /* the requests are flushed; no completion is needed */
 		is_freed[qp] = 1;
@@ -518,7 +518,7 @@ proctype Other()
 
 	do
 	:: nb_running > 0 ->
-		hop_round = (hop_round + 1) % 4; /* G1 */
+		other_round = (other_round + 1) % 4; /* G1 */
 		if
 		:: is_published[1] -> qp = 1
 		:: else
@@ -528,7 +528,7 @@ proctype Other()
 		:: else
 		fi;
 		qp = NOBODY;
-		hop_round = (hop_round + 1) % 4 /* G2 */
+		other_round = (other_round + 1) % 4 /* G2 */
 	:: nb_running == 0 -> break
 	od
 }
@@ -570,7 +570,7 @@ proctype Peer()
 }
 
 /* service.c: disarm_wakeup() */
-inline get_up()
+inline end_sleep()
 {
 	is_unattended = 0;
 	is_open = 0;
@@ -580,7 +580,7 @@ inline get_up()
 /*
  * service.c: arm_wakeup_and_sleep(), and the timed sleep after it, in which a frame becomes visible
  */
-inline lie_down(got)
+inline sleep_until_wakeup(got)
 {
 	try_lock(got);
 	if
@@ -603,7 +603,7 @@ inline wait_for(is_sleep)
 {
 	is_asleep = 1;
 	if
-	:: bells != NOBODY && (is_unattended || !is_recent)
+	:: doorbells != NOBODY && (is_unattended || !is_recent)
 	:: else ->
 		if
 		:: is_stopping || wakes != before
@@ -657,14 +657,14 @@ proctype Service()
 		fi;
 		is_late = 0;
 		if
-		:: NOTICES && before != last -> last = before; get_up()
+		:: NOTICES && before != last -> last = before; end_sleep()
 		:: else ->
 			if
 			:: is_quiet && is_ready -> is_ready = 0; wait_for(1)
-			:: is_quiet && !is_ready -> lie_down(got)
+			:: is_quiet && !is_ready -> sleep_until_wakeup(got)
 			:: !is_ready || !is_quiet ->
 				if
-				:: NOTICES -> get_up()
+				:: NOTICES -> end_sleep()
 				:: else
 				fi;
 				wait_for(0)
@@ -748,7 +748,7 @@ init
 		:: else
 		fi;
 		if
-		:: HOPS -> run Other()
+		:: FORWARDS -> run Other()
 		:: else
 		fi;
 		if

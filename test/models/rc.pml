@@ -85,7 +85,7 @@
  */
 #define ACK_EVERY    2
 #define ADJACENT_MAX 2
-#define HOLES_MANY   2
+#define GAPS_MANY   2
 
 #define psn(at)      ((PSN_FIRST + (at)) % PSNS)
 #define dist(a, b)   ((psn(b) - psn(a) + PSNS) % PSNS) /* uroce_psn_dist() */
@@ -192,7 +192,7 @@ byte epsn;
 byte aeth;     /* the pending AETH: has_aeth, syndrome */
 byte aeth_at;  /* aeth_psn of a NAK */
 byte known;    /* resp.gap: a bit for each place behind the gap that has arrived */
-byte held;     /* those places whose frames are buffered: the others were placed */
+byte buffered;     /* those places whose frames are buffered: the others were placed */
 byte asking;   /* those buffered frames that request an ACK */
 byte answers;  /* atomics whose responses are pending: a bit for each place */
 bit has_dropped;
@@ -217,8 +217,8 @@ bit is_late;    /* the reordering window is over, so the gap is reported: reorde
 /* --- the requester: requester.c, response.c, loss_recovery.c ------------------------------------------------------ */
 
 #define UNKNOWN 0
-#define HOLDS   1
-#define DROPS   2
+#define SELECTIVE   1
+#define GO_BACK_N   2
 
 byte una, next, max; /* una_psn, next_psn, max_psn */
 byte posted;         /* end of what the program has posted */
@@ -226,10 +226,10 @@ byte since;          /* since_ack_req */
 byte retry_left = RETRIES;
 
 /* struct uroce_loss_recovery */
-byte hole, repaired_max, round, again;
-byte peer, nb_adjacent, nb_holes;
+byte gap_psn, recover_psn, round, retransmit_psn;
+byte peer, nb_adjacent, nb_gaps;
 bit due_first, due_last, due_behind; /* enum uroce_recovery_due */
-bit has_doubt, is_lossy;
+bit is_ambiguous, is_lossy;
 
 /* enum uroce_recovery_state. PROBE and LOSS_PROBE are not modelled: they decide when the next probe comes. */
 #define OPEN           0
@@ -254,7 +254,7 @@ hidden byte until_at, dst;
 hidden byte ok, was, asks, is_told, is_done;
 
 /* loss_recovery.c: is_retransmittable() */
-#define is_repairable \
+#define is_retransmittable \
 	(!REQ_GBN && next == max && una != max && state != RNR_WAIT && kind_of(una) != ATOMIC)
 
 /* requester.c: next_request() */
@@ -269,19 +269,19 @@ hidden byte ok, was, asks, is_told, is_done;
  * recovery_state.c: uroce_recovery_rewound(). Variables that are not used while their flag is clear
  * are zero.
  */
-inline close_repair()
+inline end_recovery()
 {
 	on_rewound;
 	due_first = 0; due_last = 0; due_behind = 0;
-	has_doubt = 0; is_lossy = 0; nb_holes = 0;
-	hole = 0; repaired_max = 0; round = 0;
-	again = una
+	is_ambiguous = 0; is_lossy = 0; nb_gaps = 0;
+	gap_psn = 0; recover_psn = 0; round = 0;
+	retransmit_psn = una
 }
 
 /* retry.c: uroce_retry_rewind() */
 inline rewind()
 {
-	close_repair();
+	end_recovery();
 	next = una;
 	since = 0
 }
@@ -305,7 +305,7 @@ inline go_back()
 }
 
 /* Remove responses to acknowledged packets, which would be ghosts. */
-inline bury_ghosts()
+inline drop_ghosts()
 {
 	acks = acks & ~((1 << 2 * una) - 1);
 	naks = naks & ~((1 << 2 * una) - 1);
@@ -320,7 +320,7 @@ inline progress()
 	if
 	:: before(next, una) ->
 		if
-		:: is_loss && peer == DROPS -> peer = HOLDS
+		:: is_loss && peer == GO_BACK_N -> peer = SELECTIVE
 		:: else
 		fi;
 		rewind()
@@ -329,10 +329,10 @@ inline progress()
 	on_progress;
 	due_last = 0;
 	if
-	:: before(again, una) -> again = una
+	:: before(retransmit_psn, una) -> retransmit_psn = una
 	:: else
 	fi;
-	bury_ghosts()
+	drop_ghosts()
 }
 
 /*
@@ -359,33 +359,33 @@ inline advance()
 }
 
 /* loss_recovery.c: open_request_gap() */
-inline open_hole()
+inline open_request_gap()
 {
 	if
-	:: !nb_holes || !before(una, round) ->
-		is_lossy = nb_holes >= HOLES_MANY;
-		nb_holes = 0;
+	:: !nb_gaps || !before(una, round) ->
+		is_lossy = nb_gaps >= GAPS_MANY;
+		nb_gaps = 0;
 		round = max
 	:: else
 	fi;
 	if
-	:: nb_holes < HOLES_MANY -> nb_holes++
+	:: nb_gaps < GAPS_MANY -> nb_gaps++
 	:: else
 	fi;
-	due_behind = due_behind || (peer == HOLDS && (is_lossy || nb_holes >= HOLES_MANY));
+	due_behind = due_behind || (peer == SELECTIVE && (is_lossy || nb_gaps >= GAPS_MANY));
 	on_gap;
 	due_first = 1;
-	hole = una
+	gap_psn = una
 }
 
 /* loss_recovery.c: is_go_back_n_peer(). `ok`: the peer is go-back-N */
-inline doubt_peer()
+inline doubt_peer_arq()
 {
 	if
-	:: peer == HOLDS && nb_adjacent + 1 < ADJACENT_MAX -> nb_adjacent++; ok = 0
+	:: peer == SELECTIVE && nb_adjacent + 1 < ADJACENT_MAX -> nb_adjacent++; ok = 0
 	:: else ->
 		nb_adjacent = 0;
-		peer = (peer == HOLDS -> UNKNOWN : DROPS);
+		peer = (peer == SELECTIVE -> UNKNOWN : GO_BACK_N);
 		ok = 1
 	fi
 }
@@ -394,13 +394,13 @@ inline doubt_peer()
 inline respond(is_nak)
 {
 	if
-	:: !is_repairable || (is_nak && peer == DROPS) -> ok = 0
+	:: !is_retransmittable || (is_nak && peer == GO_BACK_N) -> ok = 0
 	/*
 	 * the response tells nothing new of the gap; or the peer has received a packet behind the
 	 * retransmitted one
 	 */
-	:: is_repairable && !(is_nak && peer == DROPS) && is_fast_retx &&
-	   (hole == una || (!due_first && dist(hole, una) == 1 && !is_nak && repaired_max != max)) ->
+	:: is_retransmittable && !(is_nak && peer == GO_BACK_N) && is_fast_retx &&
+	   (gap_psn == una || (!due_first && dist(gap_psn, una) == 1 && !is_nak && recover_psn != max)) ->
 		ok = 1
 	:: else ->
 		was = is_nak; /* there is a gap */
@@ -408,17 +408,17 @@ inline respond(is_nak)
 		if
 		:: is_fast_retx && !due_first ->
 			if
-			:: dist(hole, una) > 1 -> peer = HOLDS; nb_adjacent = 0
+			:: dist(gap_psn, una) > 1 -> peer = SELECTIVE; nb_adjacent = 0
 			:: else ->
 				if
-				:: !is_soon || has_doubt -> doubt_peer()
+				:: !is_soon || is_ambiguous -> doubt_peer_arq()
 				:: else
 				fi
 			fi;
 			if
 			:: !ok ->
-				has_doubt = dist(hole, una) == 1 && is_soon;
-				was = is_nak || (!is_soon && repaired_max == max && una != max)
+				is_ambiguous = dist(gap_psn, una) == 1 && is_soon;
+				was = is_nak || (!is_soon && recover_psn == max && una != max)
 			:: else
 			fi
 		:: else
@@ -426,9 +426,9 @@ inline respond(is_nak)
 		if
 		:: ok -> ok = 0
 		:: else ->
-			on_closed; due_first = 0; hole = 0; repaired_max = 0;
+			on_closed; due_first = 0; gap_psn = 0; recover_psn = 0;
 			if
-			:: was -> open_hole()
+			:: was -> open_request_gap()
 			:: else
 			fi;
 			ok = 1
@@ -440,10 +440,10 @@ inline respond(is_nak)
 inline fall_back()
 {
 	if
-	:: peer != HOLDS && is_repairable -> state = LOSS; rewind()
+	:: peer != SELECTIVE && is_retransmittable -> state = LOSS; rewind()
 	:: else
 	fi;
-	on_closed; due_first = 0; hole = 0; repaired_max = 0
+	on_closed; due_first = 0; gap_psn = 0; recover_psn = 0
 }
 
 /*
@@ -549,26 +549,26 @@ inline recv_data()
 }
 
 /* retransmit.c: uroce_retransmit_put(); req.c: wants_ack() without its counter */
-inline put_again(at, is_asking)
+inline put_retransmitted(at, is_asking)
 {
 	asks = is_asking || must_ask(at);
 	emit_request(at, asks)
 }
 
 /* loss_recovery.c: uroce_loss_recovery_next(), last_psn() */
-inline put_repair()
+inline put_retransmission()
 {
-	ok = is_repairable;
+	ok = is_retransmittable;
 	if
 	:: !ok -> due_first = 0; due_last = 0
 	:: ok && due_first ->
 		due_first = 0;
-		repaired_max = (is_fast_retx -> max : 0);
-		put_again(una, 1)
+		recover_psn = (is_fast_retx -> max : 0);
+		put_retransmitted(una, 1)
 	:: else ->
 		due_last = 0;
 		dst = (kind_of(max - 1) == ATOMIC -> una : max - 1);
-		put_again(dst, 1)
+		put_retransmitted(dst, 1)
 	fi
 }
 
@@ -589,24 +589,24 @@ inline put_next()
 	fi
 }
 
-/* loss_recovery.c: uroce_loss_recovery_next_spare() */
-inline put_spare()
+/* loss_recovery.c: uroce_loss_recovery_next_opportunistic() */
+inline put_opportunistic()
 {
 	ok = 0;
 	do
 	:: !due_behind || ok -> break
 	:: else ->
 		if
-		:: !before(una, again) -> again = una + 1
+		:: !before(una, retransmit_psn) -> retransmit_psn = una + 1
 		:: else
 		fi;
 		if
-		:: !is_repairable || !before(again, max) -> due_behind = 0
+		:: !is_retransmittable || !before(retransmit_psn, max) -> due_behind = 0
 		:: else ->
-			again++;
-			ok = kind_of(again - 1) != ATOMIC;
+			retransmit_psn++;
+			ok = kind_of(retransmit_psn - 1) != ATOMIC;
 			if
-			:: ok -> put_again(again - 1, psn(again - 1) % 4 == 0 || again == max)
+			:: ok -> put_retransmitted(retransmit_psn - 1, psn(retransmit_psn - 1) % 4 == 0 || retransmit_psn == max)
 			:: else
 			fi
 		fi
@@ -630,12 +630,12 @@ active proctype Requester()
 		d_step {
 			ok = 0;
 			if
-			:: due_first || due_last -> put_repair()
+			:: due_first || due_last -> put_retransmission()
 			:: else
 			fi;
 			if
 			:: !ok && has_next -> put_next()
-			:: !ok && !has_next -> put_spare()
+			:: !ok && !has_next -> put_opportunistic()
 			:: else
 			fi;
 			/* no packet was built */
@@ -667,7 +667,7 @@ active proctype Requester()
 	:: atomic { if any_of_8(data) fi; d_step { recv_data() } }
 	/* loss_recovery.c: uroce_loss_recovery_expire() */
 	:: d_step {
-		is_repairable && !due_first && !due_last && (is_quiet || hasty > 0) ->
+		is_retransmittable && !due_first && !due_last && (is_quiet || hasty > 0) ->
 		if
 		:: !is_quiet -> hasty--
 		:: else
@@ -721,9 +721,9 @@ inline land(to, at)
  */
 inline discard()
 {
-	landed = landed & ~(known & ~held);
+	landed = landed & ~(known & ~buffered);
 	known = 0;
-	held = 0;
+	buffered = 0;
 	ooo_state = (ooo_state == REORDERING -> IN_ORDER : ooo_state)
 }
 
@@ -786,12 +786,12 @@ inline drain()
 	:: !ok || !(known & (1 << epsn)) -> break
 	:: else ->
 		if
-		:: held & (1 << epsn) ->
-			execute(epsn, held & (1 << epsn) & asking);
+		:: buffered & (1 << epsn) ->
+			execute(epsn, buffered & (1 << epsn) & asking);
 			if
 			:: ok ->
 				known = known & ~(1 << (epsn - 1));
-				held = held & ~(1 << (epsn - 1));
+				buffered = buffered & ~(1 << (epsn - 1));
 				asking = asking & ~(1 << (epsn - 1))
 			:: else -> discard()
 			fi
@@ -873,14 +873,14 @@ inline place_or_hold(at, is_asking)
 	:: !(known & (1 << dst)) && !is_placeable(at) && has_room ->
 		assert(dst == at);
 		known = known | (1 << dst);
-		held = held | (1 << dst);
+		buffered = buffered | (1 << dst);
 		asking = asking | (is_asking << dst)
 	:: else -> note_dropped(at)
 	fi
 }
 
 /* ooo_request.c: report_gap() */
-inline report_hole()
+inline report_gap()
 {
 	if
 	:: is_late -> owe_seq_nak()
@@ -905,7 +905,7 @@ inline recv_request(at, is_asking)
 			:: !RESP_GBN -> place_or_hold(at, is_asking)
 			:: else -> note_dropped(at)
 			fi;
-			report_hole()
+			report_gap()
 		fi
 	fi
 }
@@ -976,5 +976,5 @@ active proctype Responder()
 	:: is_over -> break
 	od;
 	assert(epsn == PKTS && has_landed(0, PKTS - 1));
-	assert(!known && !held) /* the reorder buffer has released everything */
+	assert(!known && !buffered) /* the reorder buffer has released everything */
 }
