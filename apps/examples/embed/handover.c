@@ -202,7 +202,7 @@ serve_queue(uint16_t idx)
 }
 
 /*
- * Send the datagram whose echo the client has not received yet. It is sent again after 10 ms,
+ * Send the datagram whose echo the client has not received yet. It is retransmitted after 10 ms,
  * because a datagram or its echo may be lost.
  */
 static void

@@ -571,7 +571,7 @@ uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, ui
 }
 
 bool
-uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out)
+uroce_loss_recovery_next_opportunistic(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
 	struct uroce_req *req = &qpc->req;
 	struct uroce_loss_recovery *recovery = &req->loss_recovery;

@@ -76,7 +76,7 @@ bool uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *ou
  * (opportunistic retransmission). The caller has no new packet to send.
  * @return false: there is no such packet
  */
-bool uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out);
+bool uroce_loss_recovery_next_opportunistic(struct uroce_qpc *qpc, struct uroce_retransmit *out);
 
 /**
  * Start a round-trip sample and the probe timer after a burst was built. `next_psn` and `max_psn`

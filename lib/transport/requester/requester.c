@@ -285,7 +285,8 @@ put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 	struct uroce_retransmit what;
 
 	return qpc->req.loss_recovery.due & UROCE_RECOVERY_DUE_BEHIND &&
-	       uroce_loss_recovery_next_spare(qpc, &what) && uroce_retransmit_put(qpc, &what, txd);
+	       uroce_loss_recovery_next_opportunistic(qpc, &what) &&
+	       uroce_retransmit_put(qpc, &what, txd);
 }
 
 /*
