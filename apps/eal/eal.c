@@ -18,12 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 
 #include "eal/args.h"
 #include "eal/command_line.h"
+#include "eal/connect.h"
 #include "eal/restart.h"
 #include "eal/runtime.h"
 
@@ -119,7 +119,7 @@ start_in_folder(struct args *args)
 
 	if (!is_set && folder != NULL)
 		(void)setenv(name, folder, 1);
-	parsed = rte_eal_init(args->argc, args->argv);
+	parsed = eal_init(args->argc, args->argv);
 	if (!is_set)
 		(void)unsetenv(name);
 	return parsed;

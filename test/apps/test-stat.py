@@ -6,6 +6,7 @@ or not at all. The last tests use a real uroce-perf and a real uroced.
     test-stat.py USERTOOLS UROCE-PERF UROCED
 """
 
+import contextlib
 import json
 import os
 import re
@@ -465,6 +466,28 @@ def test_perf(folder):
     expect('a QP has its share', any(told['qp'] and told['qp'][0]['counters']['sent_pkts'] for told in runs[-1].values()))
 
 
+def test_full(folder):
+    """A process accepts no connections of telemetry, as one that is stopped, and its backlog is full. Another process
+    starts beside it."""
+    with Made(folder, 'rte', {}, is_mute=True) as mute, contextlib.ExitStack() as connections:
+        mute.socket.listen(1)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                one = connections.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+                one.setblocking(False)
+                one.connect(mute.path)
+        with subprocess.Popen([PERF, '--telemetry', '--no-huge', '-m', '256', '--', '--loopback', 'write_bw', '-s', '4096',
+                               '-D', str(TIMEOUT_S)],
+                              env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
+            end = time.monotonic() + TIMEOUT_S
+            while not os.path.exists(mute.path + ':1') and perf.poll() is None and time.monotonic() < end:
+                time.sleep(0.1)
+            has_socket = os.path.exists(mute.path + ':1')
+            perf.kill()
+        expect('a process starts beside one that accepts no connections', has_socket, os.listdir(os.path.dirname(mute.path)))
+        expect('the socket of the other process stays', os.path.exists(mute.path))
+
+
 def device_of(folder, perf):
     """The device of a process, as soon as uroce-stat reports it; {}: the process has ended, or it took too long."""
     end = time.monotonic() + TIMEOUT_S
@@ -586,7 +609,7 @@ def test_shared(folder):
 def main():
     for test in (test_nobody, test_others, test_mute, test_gone, test_choice, test_table, test_json, test_prometheus,
                  test_qps, test_cm_counters, test_cm_ids, test_cm_of_uroced, test_cm_of_none, test_uroced,
-                 test_clients, test_watch, test_options, test_perf, test_interface, test_udp, test_shared):
+                 test_clients, test_watch, test_options, test_perf, test_full, test_interface, test_udp, test_shared):
         with tempfile.TemporaryDirectory() as folder:
             test(folder)
     return failed > 0

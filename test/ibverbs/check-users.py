@@ -8,8 +8,10 @@ its own, which no other user can access.
 The test runs as root, with a /tmp, a /run and a /mnt of its own. So it does not see other programs of root.
 """
 
+import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -45,6 +47,8 @@ class Program:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         **as_user(user, **more))
         self.pid = self.process.pid
+        if not select.select([self.process.stdout], [], [], TIMEOUT_S)[0]:
+            self.process.kill()
         self.child = int(self.process.stdout.readline() or -1)
         check(self.child > 0, 'the program does not run:', self.process.poll())
 
@@ -136,6 +140,38 @@ def sockets_of_another_user_are_not_asked():
             check(not pids and 'no answer' not in said, user, 'is told', pids, said)
 
 
+def fill_backlog(stack, path):
+    """Listen at a path, as EAL does, until no more connections find room."""
+    listener, connected = (stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) for _ in range(2))
+    listener.bind(path)
+    listener.listen(1)
+    connected.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            connected.connect(path)
+            connected = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            connected.setblocking(False)
+
+
+def a_process_that_accepts_no_connections_delays_no_other():
+    """A process of the same user listens at EAL's sockets of telemetry, and accepts nothing, as one that is stopped.
+    Another process starts, and has a socket beside those."""
+    where = f'{OWN}{ONE}/dpdk/rte'
+    os.makedirs(where)
+    paths = [f'{where}/{name}' for name in ('telemetry', 'dpdk_telemetry.v2')]
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            fill_backlog(stack, path)
+        for name in (f'{OWN}{ONE}', f'{OWN}{ONE}/dpdk', where, *paths):
+            os.chown(name, ONE, ONE)
+            os.chmod(name, 0o700)
+        before = [os.stat(path).st_ino for path in paths]
+        with Program(ONE) as one:
+            check(os.path.exists(f'{where}/dpdk_telemetry.v2:1'), 'it has another socket:', os.listdir(where))
+        check([os.stat(path).st_ino for path in paths] == before, 'the sockets are replaced')
+    check(one.said == '', one.said)
+
+
 def runtime_dir_of_another_user_is_not_used():
     """XDG_RUNTIME_DIR is inherited from another user, as after su(1), or all users may write to it."""
     os.mkdir('/tmp/everybody')
@@ -174,7 +210,8 @@ def enter_tmp():
 def main():
     failed = 0
     for test in (both_users_are_told_of, folders_that_are_not_the_users_alone_are_refused,
-                 sockets_of_another_user_are_not_asked, runtime_dir_of_another_user_is_not_used):
+                 sockets_of_another_user_are_not_asked, a_process_that_accepts_no_connections_delays_no_other,
+                 runtime_dir_of_another_user_is_not_used):
         empty_tmp()
         try:
             test()

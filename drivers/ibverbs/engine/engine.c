@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
 #include <uroce.h>
@@ -24,6 +23,7 @@
 #include "conf.h"
 #include "descriptors.h"
 #include "eal/args.h"
+#include "eal/connect.h"
 #include "eal/runtime.h"
 
 /*
@@ -92,7 +92,7 @@ start_eal(void *arg)
 	fill_args(&args);
 	rte_openlog_stream(stderr);
 	atomic_store(&folder, (char *)(uintptr_t)runtime_folder());
-	parsed = rte_eal_init(args.argc, args.argv);
+	parsed = eal_init(args.argc, args.argv);
 	atomic_store(&folder, NULL);
 	if (parsed >= 0)
 		return NULL;
