@@ -14,6 +14,7 @@ from peers.actor import ActorPeer
 TOP = uroce_ports.TOP
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 STAT = os.path.join(TOP, 'usertools', 'uroce-stat')
+STAT_TRIES = 10
 
 
 def veth(network, number):
@@ -59,6 +60,7 @@ class Uroce(ActorPeer):
     def __init__(self, number, network, log, port):
         super().__init__(number, network, log)
         self.make_port, self.driver, self.keys = PORTS[port]
+        self.has_counters = False    # the program has opened its device
 
     def options(self):
         """The options of uroce-run for this port."""
@@ -81,6 +83,7 @@ class Uroce(ActorPeer):
             self.begin_program()
 
     def begin_program(self):
+        self.has_counters = False
         self.begin(self.run([os.path.join(TOP, self.path())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=self.log))
 
@@ -105,10 +108,16 @@ class Uroce(ActorPeer):
             uroce_ports.stop(self.process)
 
     def counters(self):
-        said = subprocess.run([STAT, '--json', '--all', f'{self.process.pid}/uroce0'], capture_output=True, text=True,
-                              check=False)
-        # There are no counters before the device is opened.
-        return json.loads(said.stdout)['devices'][0]['counters'] if said.returncode == 0 else {}
+        for _ in range(STAT_TRIES):
+            said = subprocess.run([STAT, '--json', '--all', f'{self.process.pid}/uroce0'], capture_output=True, text=True,
+                                  check=False)
+            if said.returncode == 0:
+                self.has_counters = True
+                return json.loads(said.stdout)['devices'][0]['counters']
+            # There are no counters before the device is opened. On a busy machine the program may respond late.
+            if not self.has_counters:
+                return {}
+        raise uroce_ports.LabError(f'{self.name}: no counters: {said.stderr.strip()}')
 
     def version(self):
         with open(os.path.join(TOP, 'VERSION'), encoding='ascii') as file:
