@@ -18,6 +18,20 @@ def write(root, path, text):
         file.write(text + '\n')
 
 
+def bind(root, name, driver, bus='pci'):
+    """Files of a device on a bus, and of the driver to which it is bound."""
+    os.makedirs(os.path.join(root, f'sys/bus/{bus}/devices/{name}'), exist_ok=True)
+    if driver:
+        os.makedirs(os.path.join(root, f'sys/bus/{bus}/drivers/{driver}'), exist_ok=True)
+        os.symlink(f'../../drivers/{driver}', os.path.join(root, f'sys/bus/{bus}/devices/{name}/driver'))
+
+
+def join_group(root, name, group):
+    """Files of the IOMMU group of a PCI device."""
+    os.makedirs(os.path.join(root, f'sys/kernel/iommu_groups/{group}/devices/{name}'))
+    os.symlink(f'../../../../kernel/iommu_groups/{group}', os.path.join(root, f'sys/bus/pci/devices/{name}/iommu_group'))
+
+
 def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=1, capabilities=3 << 12):
     """Files of a machine with two nodes of two CPUs, and a PCI port. The arguments set what is not in order."""
     for cpu in range(4):
@@ -31,20 +45,23 @@ def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=
         write(root, f'sys/devices/system/node/node{at}/hugepages/hugepages-2048kB/free_hugepages',
               str((free or 0) if at == 1 else 0))
     write(root, f'sys/bus/pci/devices/{PCI}/numa_node', str(node))
-    if driver:
-        os.makedirs(os.path.join(root, f'sys/bus/pci/drivers/{driver}'))
-        os.symlink(f'../../drivers/{driver}', os.path.join(root, f'sys/bus/pci/devices/{PCI}/driver'))
+    bind(root, PCI, driver)
     if iommu:
         os.makedirs(os.path.join(root, 'sys/class/iommu/dmar0'))
+        join_group(root, PCI, 12)
     write(root, 'proc/mounts', 'hugetlbfs /dev/hugepages hugetlbfs rw 0 0')
     write(root, 'proc/self/status', f'CapEff:\t{capabilities:016x}')
 
 
-def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
+def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), prepare=None, **traits):
+    """What the doctor finds on a machine. `prepare` changes the files of the machine."""
     with tempfile.TemporaryDirectory() as root:
         machine(root, **traits)
+        if prepare:
+            prepare(root)
         target = target_of(spec, eal)
-        target.sysfs, target.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
+        for folder in 'sysfs', 'proc', 'dev', 'modules':
+            setattr(target, folder, os.path.join(root, folder.removesuffix('fs')))
         found = list(uroce_doctor.examine(target))
     all_said.append('\n'.join(entry.text for entry in found))
     return found
@@ -55,10 +72,14 @@ def named(found, level, check, words=''):
 
 
 def faulty(what, check, words, **traits):
-    """Check that there is one fault, of this check, with these words, and with a command as a remedy."""
+    """Check that there is one fault, of this check, with these words, and with a command as a remedy.
+
+    @return the command
+    """
     found = findings(**traits)
     faults = [entry for entry in found if entry.level == FAULT]
     expect(what, len(faults) == 1 and named(faults, FAULT, check, words) and faults[0].remedy, found)
+    return faults[0].remedy if len(faults) == 1 else ''
 
 
 def test_all():

@@ -5,7 +5,7 @@ namespaces are allowed, there are also real links, each with one fault.
 
     test-doctor.py USERTOOLS BUILD
 
-doctor_rig.py has what the tests share. The tests of simulated machines, of requests to a peer, of the port udp and of
+doctor_rig.py has what the tests share. The tests of simulated machines and NICs, of requests to a peer, of the port udp and of
 configuration files have files of their own.
 """
 
@@ -21,6 +21,7 @@ import doctor_rig  # noqa: E402
 from doctor_rig import DOCTOR, SOURCE, TOOLS, UROCED, Listener, Net, all_said, diagnosis, expect, start_device  # noqa: E402
 import doctor_config  # noqa: E402
 import doctor_machine  # noqa: E402
+import doctor_nic  # noqa: E402
 import doctor_probe  # noqa: E402
 import doctor_udp  # noqa: E402
 import uroce_doctor  # noqa: E402
@@ -296,6 +297,7 @@ def test_arguments():
 
 
 doctor_machine.test_all()
+doctor_nic.test_all()
 test_arguments()
 test_keys()
 test_daemon()
