@@ -44,7 +44,8 @@ def driver(target):
     elif nic.driver in SHARED_DRIVERS:
         yield Finding(OK, 'driver', f'{nic.driver}, which the kernel and DPDK share: it stays bound to the kernel')
     elif nic.is_auxiliary:
-        yield Finding(FAULT, 'driver', f'{nic.name} belongs to {nic.driver or "no driver"}: DPDK cannot have it', bind_function(nic))
+        yield Finding(FAULT, 'driver', f'{nic.name} belongs to {nic.driver or "no driver"}: DPDK cannot have it',
+                      bind_function(nic))
     else:
         yield unbound(nic)
 
@@ -139,7 +140,7 @@ def queues(target):
     if not nic.interfaces:
         if nic.driver in USERSPACE_DRIVERS:
             yield Finding(OK, 'queues', 'their number, and the offloads, are DPDK\'s to say while it has the NIC',
-                          f'echo "show port info 0" | dpdk-testpmd {nic.allow} -- -i    (while no other program has it)')
+                          f'echo "show port info 0" | dpdk-testpmd {" ".join(nic.allow)} -- -i    (while no other program has it)')
         return
     interface = target.interface or nic.interfaces[0]
     most = re.search(r'maximums:(.*?)(?:Current|\Z)', ask_ethtool('-l', interface), re.DOTALL)
@@ -155,14 +156,15 @@ def queues(target):
 
 def enough_queues(target, nb, has_rss):
     """Check whether each worker has a queue, and gets frames."""
+    has = f'{nb} receive queue' + ('s' if nb > 1 else '')
     workers = int(target.keys['workers']) if target.keys.get('workers', '').isdigit() else 1
     if target.nic and workers > nb:
-        yield Finding(FAULT, 'queues', f'workers={workers}, and the NIC has {nb} receive queues', f'{target.name},workers={nb}')
+        yield Finding(FAULT, 'queues', f'workers={workers}, and the NIC has {has}', f'{target.name},workers={nb}')
     elif target.nic and workers > 1 and not has_rss:
         yield Finding(NOTE, 'queues', f'the NIC has no RSS: one of the {workers} workers receives all frames, and passes them on',
                       f'{target.name},workers=1')
     else:
-        yield Finding(OK, 'queues', f'{nb} receive queues, {workers} wanted by the workers' if target.nic else f'{nb} receive queues')
+        yield Finding(OK, 'queues', has + (f', and workers={workers}' if target.nic else ''))
 
 
 # --------------------------------------------------------------------------------------------- mlx5

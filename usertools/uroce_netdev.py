@@ -220,7 +220,7 @@ def find(spec, eal=(), is_uroce=False, devinfo=DEVINFO):
     if is_nic(name):
         nic = Nic(name.lower())
         refuse_nic(nic)
-        return {**of_uroce(spec, [nic.allow, *eal], devinfo), **of_nic(nic)}
+        return {**of_uroce(spec, [*nic.allow, *eal], devinfo), **of_nic(nic)}
     if eal:
         return of_uroce(spec, eal, devinfo)
     raise NetdevError(f'{name}: no such interface; allowed: {", ".join(interfaces)}, a PCI '

@@ -82,8 +82,12 @@ class Nic:
 
     @property
     def allow(self):
-        """The option of EAL that allows the NIC."""
-        return f'-aauxiliary:{self.name}' if self.is_auxiliary else f'-a{self.name}'
+        """The options of EAL that allow this NIC and no other. EAL has a list for each bus, and without one it takes all
+        devices of the bus. The scalable functions of mlx5 are on another bus than its PCI functions.
+        """
+        if self.is_auxiliary:
+            return ['--no-pci', f'-aauxiliary:{self.name}']
+        return [f'-a{self.name}'] + (['-aauxiliary:'] if self.driver in MLX5_DRIVERS else [])
 
     @property
     def devlink(self):

@@ -139,9 +139,9 @@ def test_nics(root):
     expect('a NIC of DPDK', refusal() is None, refusal())
     found = uroce_netdev.of_nic(nic)
     expect('its driver, group and node', found == {'driver': 'vfio-pci', 'iommu_group': 12, 'numa_node': 1}, found)
-    expect('the option that allows it', nic.allow == f'-a{NIC}', nic.allow)
+    expect('the option that allows it', nic.allow == [f'-a{NIC}'], nic.allow)
     function = uroce_nic.Nic('mlx5_core.sf.4')
-    expect('a scalable function', uroce_nic.is_nic(function.name) and function.allow == '-aauxiliary:mlx5_core.sf.4', function.allow)
+    expect('a scalable function', uroce_nic.is_nic(function.name) and function.allow == ['--no-pci', '-aauxiliary:mlx5_core.sf.4'], function.allow)
     expect('an interface is no NIC', not uroce_nic.is_nic('eth0'))
 
 
