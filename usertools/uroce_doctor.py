@@ -3,8 +3,8 @@
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
 A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
-runs `ip`, or connects to uroced; it changes nothing. The checks of the network, of the port udp, of the values of keys and of
-configuration files have files of their own. A check that does not apply to the target has no findings.
+runs `ip` and `ethtool`, or connects to uroced; it changes nothing. The checks of NICs, of the network, of the port udp, of the
+values of keys and of configuration files have files of their own. A check that does not apply to the target has no findings.
 """
 
 import difflib
@@ -13,10 +13,11 @@ import re
 import socket
 
 from uroce_doctor_connect import connection
+from uroce_doctor_nic import nic_findings
 from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
 from uroce_doctor_udp import udp
 from uroce_doctor_values import examine_values
-from uroce_netdev import names, read
+from uroce_nic import SHARED_DRIVERS, names, read
 from uroce_target import FAULT, NOTE, OK, Finding, link_of
 
 HUGE_MIB = 512           # enough for one device
@@ -26,9 +27,6 @@ KEYS = ('addr', 'gw', 'mtu', 'vlan', 'workers', 'drive', 'qps', 'mrs', 'cc', 'so
 CC_PREFIX = 'cc_'
 UROCED = '/run/uroced/uroced.sock'
 
-USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')
-# drivers that the kernel and DPDK can use at the same time
-SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')
 CAP_NET_RAW, CAP_NET_ADMIN = 13, 12
 
 
@@ -50,28 +48,30 @@ def lcores_of(target):
 
 # ------------------------------------------------------------------------------------------- memory
 
+def free_mib(folder):
+    """The MiB of hugepages of all sizes that are free, from a folder with the pools."""
+    return sum(int(name[len('hugepages-'):-2]) * int(read(folder, name, 'free_hugepages') or 0) for name in names(folder)) // 1024
+
+
 def hugepages(target):
     if '--no-huge' in target.eal:
         yield Finding(OK, 'hugepages', 'not used (--no-huge)')
         return
     base = os.path.join(target.sysfs, 'kernel/mm/hugepages')
-    pools = {int(name[len('hugepages-'):-2]): (int(read(base, name, 'nr_hugepages') or 0),
-                                               int(read(base, name, 'free_hugepages') or 0))
-             for name in names(base)}
-    total = sum(nr for nr, _ in pools.values())
-    free_mib = sum(kib * free for kib, (_, free) in pools.items()) // 1024
+    total = sum(int(read(base, name, 'nr_hugepages') or 0) for name in names(base))
+    free = free_mib(base)
     if total == 0:
         yield Finding(NOTE, 'hugepages', 'none is reserved: programs of uroce use ordinary memory, which is somewhat '
                       'slower; other programs of DPDK need --no-huge',
                       f'sysctl vm.nr_hugepages={HUGE_MIB // 2}')
-    elif free_mib < HUGE_MIB:
+    elif free < HUGE_MIB:
         yield Finding(NOTE, 'hugepages',
-                      f'{free_mib} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest, and '
+                      f'{free} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest, and '
                       'ordinary memory is used',
                       'grep -l /dev/hugepages /proc/*/maps    (who holds them; or reserve more: sysctl '
                       'vm.nr_hugepages=N)')
     else:
-        yield Finding(OK, 'hugepages', f'{free_mib} MiB are free')
+        yield Finding(OK, 'hugepages', f'{free} MiB are free')
     is_mounted = any(line.split()[2:3] == ['hugetlbfs']
                      for line in (read(target.proc, 'mounts') or '').splitlines())
     if total and not is_mounted and '--in-memory' not in target.eal:
@@ -82,29 +82,25 @@ def hugepages(target):
 def numa(target):
     nodes = [int(name[len('node'):]) for name in names(target.sysfs, 'devices/system/node')
              if re.fullmatch(r'node\d+', name)]
-    folder = target.device_folder()
-    node = int(read(folder, 'numa_node') or -1) if folder else -1
-    if len(nodes) < 2 or node < 0:
-        yield Finding(OK, 'NUMA', 'one node' if len(nodes) < 2 else 'the port belongs to no node')
+    base = os.path.join(target.sysfs, 'devices/system/node')
+    free = {number: free_mib(os.path.join(base, f'node{number}', 'hugepages')) for number in nodes}
+    each = ', '.join(f'node {number}: {mib} MiB of hugepages free' for number, mib in free.items())
+    nic = target.device()
+    node = nic.numa_node if nic else -1
+    if len(nodes) < 2 or node not in nodes:
+        yield Finding(OK, 'NUMA', 'one node' if len(nodes) < 2 else f'the port belongs to no node ({each})')
         return
-    base = os.path.join(target.sysfs, f'devices/system/node/node{node}')
-    near = numbers(read(base, 'cpulist'))
+    cpus = read(base, f'node{node}', 'cpulist')
     lcores = lcores_of(target)
-    is_near = True
-    if lcores and not lcores & near:
-        is_near = False
+    is_far = bool(lcores) and not lcores & numbers(cpus)
+    if is_far:
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, and no lcore is: each frame goes from socket '
-                      'to socket', f'give EAL lcores of {read(base, "cpulist")}: -l ...')
-    huge = sum(int(read(base, 'hugepages', name, 'free_hugepages') or 0) for name in names(base, 'hugepages'))
-    elsewhere = sum(int(read(target.sysfs, f'devices/system/node/node{other}', 'hugepages', name, 'free_hugepages') or 0)
-                    for other in nodes if other != node
-                    for name in names(target.sysfs, f'devices/system/node/node{other}/hugepages'))
-    if huge == 0 and elsewhere > 0 and '--no-huge' not in target.eal:
-        is_near = False
-        yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage',
-                      f'echo {HUGE_MIB // 2} > {base}/hugepages/hugepages-2048kB/nr_hugepages')
-    if is_near:
-        yield Finding(OK, 'NUMA', f'port, lcores and memory can be on node {node}')
+                      'to socket', f'give EAL lcores of {cpus}: -l ...')
+    if free[node] == 0 and any(free.values()) and '--no-huge' not in target.eal:
+        yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage ({each})',
+                      f'echo {HUGE_MIB // 2} > {base}/node{node}/hugepages/hugepages-2048kB/nr_hugepages')
+    elif not is_far:
+        yield Finding(OK, 'NUMA', f'port, lcores and memory can be on node {node} ({each})')
 
 
 # ------------------------------------------------------------------------------------------- CPUs
@@ -174,43 +170,19 @@ def permissions(target):
     capabilities = int(effective[1], 16) if effective else 0
     missing = ' and '.join(name for name, bit in (('CAP_NET_RAW', CAP_NET_RAW), ('CAP_NET_ADMIN', CAP_NET_ADMIN))
                            if not capabilities >> bit & 1)
-    if target.interface and missing:
-        yield Finding(FAULT, 'permissions', f'{missing} missing: {target.interface} cannot be opened',
+    is_shared = bool(target.nic) and target.device().driver in SHARED_DRIVERS
+    if (target.interface or is_shared) and missing:
+        yield Finding(FAULT, 'permissions', f'{missing} missing: {target.interface or target.nic} cannot be opened',
                       'sudo ...    (or: setcap cap_net_raw,cap_net_admin+ep PROGRAM)')
-    elif target.pci:
-        group = os.path.join(target.device_folder(), 'iommu_group')
-        node = f'/dev/vfio/{os.path.basename(os.path.realpath(group))}' if os.path.exists(group) else None
+    elif target.nic:
+        group = target.device().group
+        node = os.path.join(target.dev, 'vfio', group) if group else None
         if node and os.path.exists(node) and not os.access(node, os.R_OK | os.W_OK):
             yield Finding(FAULT, 'permissions', f'{node} may not be opened', f'chown $USER {node}')
         else:
             yield Finding(OK, 'permissions', 'nothing is in the way')
     elif target.name:
         yield Finding(OK, 'permissions', 'enough for this port')
-
-
-def driver(target):
-    folder = target.device_folder()
-    if not target.pci:
-        return
-    if not os.path.isdir(folder):
-        yield Finding(FAULT, 'driver', f'there is no device at {target.pci}', 'lspci -D | grep -i ether')
-        return
-    link = os.path.join(folder, 'driver')
-    bound = os.path.basename(os.path.realpath(link)) if os.path.exists(link) else None
-    if bound in USERSPACE_DRIVERS or bound in SHARED_DRIVERS:
-        yield Finding(OK, 'driver', f'{bound}')
-    else:
-        yield Finding(FAULT, 'driver', f'{target.pci} belongs to '
-                      + (f'the kernel\'s {bound}' if bound else 'no driver') + ': DPDK cannot have it',
-                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {target.pci}')
-    is_safe = bool(names(target.sysfs, 'class/iommu'))
-    may_do_without = read(target.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
-    if bound == 'vfio-pci' and not is_safe and not may_do_without:
-        yield Finding(FAULT, 'IOMMU', 'there is none, and vfio insists on one',
-                      'kernel command line: intel_iommu=on iommu=pt    (or, unsafe: echo 1 > '
-                      '/sys/module/vfio/parameters/enable_unsafe_noiommu_mode)')
-    elif bound == 'vfio-pci':
-        yield Finding(OK, 'IOMMU', 'on' if is_safe else 'none, and vfio does without (unsafe)')
 
 
 def link(target):
@@ -237,7 +209,7 @@ def kernel_device(target):
                           'what is for us', f'rdma link delete {device}')
 
 
-CHECKS = (hugepages, keys, examine_values, daemon, permissions, driver, link, kernel_device, address, udp, duplicates, mtu,
+CHECKS = (hugepages, keys, examine_values, daemon, permissions, nic_findings, link, kernel_device, address, udp, duplicates, mtu,
           frame_limit, path, connection, numa, isolation)
 
 

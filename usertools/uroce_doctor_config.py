@@ -119,7 +119,7 @@ def vdevs(eal):
 def port(target):
     """Check that EAL's options make the port, unless the port needs none."""
     made = vdevs(target.eal)
-    if target.pci or target.name in made or target.name in ('uroced', UDP):
+    if target.nic or target.name in made or target.name in ('uroced', UDP):
         return
     interfaces = [name for _, name in socket.if_nameindex()]
     if target.name in interfaces:

@@ -14,7 +14,7 @@ import select
 import socket
 import struct
 
-from uroce_netdev import names, read
+from uroce_nic import names, read
 from uroce_probe import PORT
 from uroce_target import FAULT, NOTE, OK, Finding, ask_ip, interface_with, link_of
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The functions of uroce-netdev: which RDMA device belongs to a network interface, with its name,
 its port, the index of its RoCEv2 GID and the active MTU. The kernel's devices are found in sysfs.
-For a device of uroce, uroce-devinfo creates it, queries it and destroys it.
+For a device of uroce, uroce-devinfo creates it, queries it and destroys it. Of a NIC, the result
+has its driver, its IOMMU group and its NUMA node as well.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import shutil
 import socket
 import subprocess
 
+from uroce_nic import Nic, is_nic, names, read
 from uroce_ports import AF_PACKET_RING, built
 
 # A value of enum ibv_mtu is the position in this tuple, from 1 on.
@@ -20,29 +22,10 @@ MTUS = (256, 512, 1024, 2048, 4096)
 # UDP, BTH, XRCETH, AtomicETH, ICRC.
 KERNEL_HEADERS = 40 + 8 + 12 + 4 + 28 + 4
 DEVINFO = built('build/apps/uroce-devinfo')
-PCI_ADDRESS = re.compile(r'[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$', re.IGNORECASE)
 
 
 class NetdevError(Exception):
     """An error. The text says in one line what is wrong, why, and what is allowed."""
-
-
-def read(*path):
-    """The text of a file, or None."""
-    try:
-        with open(os.path.join(*path), encoding='utf-8') as file:
-            return file.read().strip()
-    except OSError:    # reading an empty entry of the GID table fails with EINVAL
-        return None
-
-
-def names(*path):
-    """The names in a folder; numbers in numerical order."""
-    try:
-        found = os.listdir(os.path.join(*path))
-    except OSError:
-        return []
-    return sorted(found, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
 
 
 def mtu_code(mtu):
@@ -180,6 +163,25 @@ def parse_devinfo(port_name, text):
     return answer('uroce', port_name, device[1], int(port[1]), index, gids[index], int(mtu[1]))
 
 
+# ---------------------------------------------------------------------------------------------- NICs
+
+def refuse_nic(nic):
+    """Raise an error if DPDK cannot have the NIC. The text says what to type."""
+    if not nic.is_there:
+        raise NetdevError(f'{nic.name}: there is no such device; allowed are those of: ' +
+                          ('devlink dev show' if nic.is_auxiliary else 'dpdk-devbind.py --status-dev net'))
+    if not nic.is_for_dpdk:
+        belongs = f'belongs to the kernel\'s {nic.driver}' if nic.driver else 'belongs to no driver'
+        raise NetdevError(f'{nic.name}: {belongs}, and DPDK cannot have it; type: ' +
+                          (nic.bind_command if nic.best_driver else f'uroce-doctor {nic.name}'))
+
+
+def of_nic(nic):
+    """Further lines of the result for a NIC: where it is bound, and near which memory it is."""
+    group = {} if nic.group is None else {'iommu_group': int(nic.group)}
+    return {'driver': nic.driver, **group, 'numa_node': nic.numa_node}
+
+
 # ---------------------------------------------------------------------------------------------
 # results
 
@@ -215,9 +217,11 @@ def find(spec, eal=(), is_uroce=False, devinfo=DEVINFO):
         except NetdevError as error:
             raise NetdevError(str(error).replace('net_af_packet_netdev', name)) from error
         return {**made, 'netdev': name}
-    if PCI_ADDRESS.match(name):
-        return of_uroce(spec, [f'-a{name}', *eal], devinfo)
+    if is_nic(name):
+        nic = Nic(name.lower())
+        refuse_nic(nic)
+        return {**of_uroce(spec, [*nic.allow, *eal], devinfo), **of_nic(nic)}
     if eal:
         return of_uroce(spec, eal, devinfo)
     raise NetdevError(f'{name}: no such interface; allowed: {", ".join(interfaces)}, a PCI '
-                      'address, or a port of the EAL options behind --')
+                      'address, a scalable function, or a port of the EAL options behind --')

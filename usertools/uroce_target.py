@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 
-from uroce_netdev import PCI_ADDRESS
+from uroce_nic import Nic, is_nic
 
 OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
 
@@ -37,7 +37,7 @@ class Target:
     """
     name: str = None           # None: check the machine alone
     interface: str = None      # kernel interface of the port
-    pci: str = None
+    nic: str = None            # PCI address of the port, or name of a scalable function
     keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...; of a list the last value
     spec: str = ''             # PORT[,key=value...] as it was given
     eal: list = dataclasses.field(default_factory=list)
@@ -45,6 +45,8 @@ class Target:
     connect: tuple = None      # address and port of a listener
     sysfs: str = '/sys'
     proc: str = '/proc'
+    dev: str = '/dev'
+    modules: str = '/lib/modules'
 
     @property
     def is_udp(self):
@@ -68,12 +70,13 @@ class Target:
         text = self.keys.get('mtu', '')
         return int(text) if text.isascii() and text.isdigit() else None
 
-    def device_folder(self):
-        """The folder of the port's device in sysfs; None: there is none."""
-        if self.pci:
-            return os.path.join(self.sysfs, 'bus/pci/devices', self.pci)
-        path = os.path.join(self.sysfs, 'class/net', self.interface or '', 'device')
-        return path if self.interface and os.path.exists(path) else None
+    def device(self):
+        """The NIC of the port, or the one beneath its interface; None: there is none."""
+        path = os.path.realpath(os.path.join(self.sysfs, 'class/net', self.interface or '', 'device'))
+        # the interface of virtio is on a device beneath the NIC
+        found = [self.nic] if self.nic else path.split(os.sep)[:-3:-1] if self.interface else []
+        name = next((name for name in found if is_nic(name)), None)
+        return Nic(name, self.sysfs, self.proc, self.modules) if name else None
 
     def option(self, *flags):
         """The value of an EAL option, or None."""
@@ -155,15 +158,14 @@ def interface_of_udp(target):
 
 
 def target_of(spec, eal=(), peer=None, connect=None):
-    """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
+    """The target for PORT[,key=value...]. A port that is neither an interface nor a NIC has no
     further properties.
     """
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
-    is_pci = PCI_ADDRESS.match(name) is not None
     is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS or name == UDP
-    target = Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
-                    pci=name.lower() if is_pci else None, keys=keys, spec=spec or '', eal=list(eal), peer=peer, connect=connect)
+    target = Target(name=name or None, interface=None if is_nic(name) or is_virtual or not name else name,
+                    nic=name.lower() if is_nic(name) else None, keys=keys, spec=spec or '', eal=list(eal), peer=peer, connect=connect)
     if target.is_udp:
         target.interface = interface_of_udp(target)
     # a port that shares an interface of the kernel, as net_af_packet0, names the interface in its arguments

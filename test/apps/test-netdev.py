@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 TOOLS, DEVINFO = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.path.insert(0, TOOLS)
 import uroce_netdev  # noqa: E402
+import uroce_nic  # noqa: E402
 
 # The script in the manual prints these four values. The last is one of enum ibv_mtu.
 MANUAL = ('device_name', 'ib_port', 'gid_index', 'mtu_index')
@@ -107,6 +108,43 @@ def test_mtus(root):
         expect(f'of MTU {mtu}', found == active, found)
 
 
+# ---------------------------------------------------------------------------------------------- NICs
+
+NIC = '0000:01:00.0'
+
+
+def test_nics(root):
+    """A NIC is refused with the command that binds it, or the result has the driver, the group and the node."""
+    nic = uroce_nic.Nic(NIC, os.path.join(root, 'nic'))
+
+    def refusal():
+        try:
+            uroce_netdev.refuse_nic(nic)
+        except uroce_netdev.NetdevError as error:
+            return str(error)
+        return None
+
+    expect('a NIC that is not there', 'there is no such device; allowed are those of: dpdk-devbind.py' in refusal(), refusal())
+    write(nic.sysfs, f'bus/pci/devices/{NIC}/numa_node', '1')
+    expect('a NIC of no driver', f'{NIC}: belongs to no driver, and DPDK cannot have it; type: modprobe' in refusal(), refusal())
+    for driver in 'ixgbe', 'vfio-pci':
+        os.makedirs(os.path.join(nic.sysfs, 'bus/pci/drivers', driver))
+    os.makedirs(os.path.join(nic.sysfs, 'kernel/iommu_groups/12'))
+    os.symlink('../../../../kernel/iommu_groups/12', os.path.join(nic.folder, 'iommu_group'))
+    os.symlink('../../drivers/ixgbe', os.path.join(nic.folder, 'driver'))
+    expect('a NIC of the kernel', f"belongs to the kernel's ixgbe, and DPDK cannot have it; type: modprobe vfio-pci && dpdk-devbind.py "
+           f'-b vfio-pci {NIC}' in refusal(), refusal())
+    os.remove(os.path.join(nic.folder, 'driver'))
+    os.symlink('../../drivers/vfio-pci', os.path.join(nic.folder, 'driver'))
+    expect('a NIC of DPDK', refusal() is None, refusal())
+    found = uroce_netdev.of_nic(nic)
+    expect('its driver, group and node', found == {'driver': 'vfio-pci', 'iommu_group': 12, 'numa_node': 1}, found)
+    expect('the option that allows it', nic.allow == [f'-a{NIC}'], nic.allow)
+    function = uroce_nic.Nic('mlx5_core.sf.4')
+    expect('a scalable function', uroce_nic.is_nic(function.name) and function.allow == ['--no-pci', '-aauxiliary:mlx5_core.sf.4'], function.allow)
+    expect('an interface is no NIC', not uroce_nic.is_nic('eth0'))
+
+
 # ------------------------------------------------------------------------------------------- the program
 
 def run(*arguments, prepare=None):
@@ -151,6 +189,7 @@ def test_arguments():
     refused('two interfaces', 'unrecognized arguments: eth1', 'eth0', 'eth1')
     refused('an unknown option', '--colour', '--colour', 'eth0')
     refused('an unknown interface', 'nothere0: no such interface; allowed: ', 'nothere0')
+    refused('a NIC that is not there', '0000:ff:1f.7: there is no such device; allowed are those of: dpdk-devbind.py', '0000:ff:1f.7')
     refused('no uroce-devinfo', 'build it', 'net_ring0', '--devinfo', '/nothere', '--', '--no-pci')
 
 
@@ -178,6 +217,7 @@ def test_interface():
 with tempfile.TemporaryDirectory() as folder:
     test_kernel(folder)
     test_mtus(folder)
+    test_nics(folder)
 test_arguments()
 test_port()
 test_interface()

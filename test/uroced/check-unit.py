@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The unit of systemd: it is one, it grants little, and what uroced calls to give up the rest is let. The sample of the
-configuration file is accepted.
+configuration file is accepted. The samples for a DPU are understood, and pin the lcores of EAL to CPUs that they allow.
 
     check-unit.py UNIT UROCED
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,31 @@ def check_sample(sample, uroced, folder):
                f'--config={sample}', f'--socket={folder}/s', 'net_null0,addr=192.0.2.1/24')
 
 
+def numbers_of(text):
+    """The numbers of a list like "0,4-7" or "0 4-7"."""
+    ranges = [part.partition('-') for part in re.split('[ ,]', text)]
+    return {number for low, _, high in ranges for number in range(int(low), int(high or low) + 1)}
+
+
+def samples_of_dpu(unit, copy):
+    """The drop-in and the unit for a DPU. systemd finds a drop-in in a folder beside the unit."""
+    folder = unit.parent / 'dpu'
+    drop_in = copy.parent / f'{copy.name}.d' / 'dpu.conf'
+    drop_in.parent.mkdir()
+    shutil.copy(folder / 'uroced.service.conf', drop_in)
+    done = run('systemd-analyze', 'verify', str(copy))
+    yield 'dpu__drop_in_is_understood', done.returncode == 0 and not done.stderr, done.stderr
+    shutil.rmtree(drop_in.parent)
+    embedder = copy.parent / 'embedder.service'
+    embedder.write_text((folder / 'embedder.service').read_text().replace('/usr/local/bin/embedder', '/bin/true'))
+    done = run('systemd-analyze', 'verify', str(embedder))
+    yield 'dpu__unit_of_an_embedder_is_understood', done.returncode == 0 and not done.stderr, done.stderr
+    for options, allowed in ((folder / 'uroced.default', folder / 'uroced.service.conf'), (embedder, embedder)):
+        lcores = numbers_of(re.search(r' -l ([\d,-]+)', options.read_text())[1])
+        cpus = numbers_of(values_of(allowed, 'CPUAffinity')[-1])
+        yield f'dpu__lcores_of_{options.stem}_are_allowed', lcores <= cpus, f'{lcores} of {cpus}'
+
+
 def section_of(unit, key):
     section = None
     for line in unit.read_text().splitlines():
@@ -69,6 +95,7 @@ def checks(unit, copy, uroced):
     yield 'unit__has_a_watchdog', section_of(unit, 'WatchdogSec') == '[Service]', str(section_of(unit, 'WatchdogSec'))
     done = check_sample(unit.with_name('uroced.conf'), uroced, copy.parent)
     yield 'sample__of_the_configuration_is_accepted', done.returncode == 0, done.stderr
+    yield from samples_of_dpu(unit, copy)
     reloads = values_of(unit, 'ExecReload')
     yield 'unit__checks_before_a_reload', is_check_of_start(values_of(unit, 'ExecStart'), reloads), str(reloads)
 
