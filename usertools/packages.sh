@@ -16,9 +16,13 @@ packages_test="$packages_build
 	ibverbs-utils rdmacm-utils perftest python3-pyverbs
 	curl iperf3 netcat-openbsd"
 
+# To build for arm64, and to run tests there by emulation.
+packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+	qemu-user-static qemu-user qemu-system-arm busybox-static cpio kmod xz-utils"
+
 # To run every test suite.
 packages_test_all="$packages_test
-	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin
+	$packages_arm64 gcovr spin
 	netcat-traditional socat wget webfs jq"
 
 # To compare with other programs (uroce-bench-all), and to draw the results.

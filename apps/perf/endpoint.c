@@ -17,6 +17,7 @@
 #include <sys/random.h>
 
 #include <rte_cycles.h>
+#include <rte_lcore.h>
 #include <rte_malloc.h>
 
 #include <uroce_cm.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Selection of the CRC-32 kernel (implementation): the kernels for x86 if the processor supports
- * them, otherwise ISA-L. The kernel that processes 16 bytes at a time is faster than ISA-L only if
- * the data is short.
+ * Selection of the CRC-32 kernel (implementation): the kernels for x86 or arm64 if the processor
+ * supports them, otherwise ISA-L. The kernels that process 8 or 16 bytes at a time are faster than
+ * ISA-L only if the data is short.
  */
 
 #include "base/crc32.h"
@@ -12,6 +12,7 @@
 
 #define POLYNOMIAL_REFLECTED 0xedb88320u
 #define CLMUL_LEN_MAX        255
+#define ARM64_LEN_MAX        255
 
 const bool uroce_crc32_is_none = false;
 
@@ -37,6 +38,9 @@ uroce_crc32(uint32_t state, const void *data, size_t len)
 		return uroce_crc32_vclmul(state, data, len);
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul(state, data, len);
+#elif UROCE_CRC32_HAS_ARM64
+	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+		return uroce_crc32_arm64(state, data, len);
 #endif
 	return uroce_crc32_isal(state, data, len);
 }
@@ -49,6 +53,9 @@ uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len)
 		return uroce_crc32_vclmul_copy(state, dst, src, len);
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul_copy(state, dst, src, len);
+#elif UROCE_CRC32_HAS_ARM64
+	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+		return uroce_crc32_arm64_copy(state, dst, src, len);
 #endif
 	return uroce_crc32_isal_copy(state, dst, src, len);
 }
@@ -62,6 +69,9 @@ uroce_crc32_masked(uint32_t state, const void *data, size_t len,
 		return uroce_crc32_vclmul_masked(state, data, len, mask);
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul_masked(state, data, len, mask);
+#elif UROCE_CRC32_HAS_ARM64
+	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+		return uroce_crc32_arm64_masked(state, data, len, mask);
 #endif
 	return uroce_crc32_isal_masked(state, data, len, mask);
 }

@@ -9,9 +9,9 @@
  * A CRC state is the value that zlib's crc32() returns; it is 0 for no bytes. A state may be
  * extended over further bytes, and needs no final step.
  *
- * Most frames are small, so the cost of a CRC over a few dozen bytes matters most. x86 has kernels
- * for such lengths (crc32_x86.c), selected by the features of the processor. Other processors use
- * ISA-L (crc32_isal.c).
+ * Most frames are small, so the cost of a CRC over a few dozen bytes matters most. x86 and arm64
+ * have kernels for such lengths (crc32_x86.c, crc32_arm64.c), selected by the features of the
+ * processor. Other processors use ISA-L (crc32_isal.c).
  */
 
 #include <stdbool.h>

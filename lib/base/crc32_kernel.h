@@ -19,6 +19,12 @@
 #define UROCE_CRC32_HAS_X86 0
 #endif
 
+#ifdef __aarch64__
+#define UROCE_CRC32_HAS_ARM64 1
+#else
+#define UROCE_CRC32_HAS_ARM64 0
+#endif
+
 /* CRC-32 kernel of ISA-L, which runs on any processor. */
 uint32_t uroce_crc32_isal(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_isal_copy(uint32_t state, void *dst, const void *src, size_t len);
@@ -55,6 +61,21 @@ uint32_t uroce_crc32_vclmul(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_vclmul_copy(uint32_t state, void *dst, const void *src, size_t len);
 uint32_t uroce_crc32_vclmul_masked(uint32_t state, const void *data, size_t len,
 				   const uint8_t *mask);
+
+#endif
+
+#if UROCE_CRC32_HAS_ARM64
+
+/*
+ * Whether the processor can run the CRC-32 kernel that uses the CRC instructions of Arm, 8 bytes at
+ * a time. Processors since Armv8.1 can. Constant after the start of the program.
+ */
+extern bool uroce_crc32_has_insns;
+
+uint32_t uroce_crc32_arm64(uint32_t state, const void *data, size_t len);
+uint32_t uroce_crc32_arm64_copy(uint32_t state, void *dst, const void *src, size_t len);
+uint32_t uroce_crc32_arm64_masked(uint32_t state, const void *data, size_t len,
+				  const uint8_t *mask);
 
 #endif
 

@@ -24,6 +24,15 @@ write_back_line(const uint8_t *line)
 #endif
 }
 
+/* Wait until the lines are written back. On Arm a memory fence does not wait for that. */
+static void
+await_write_back(void)
+{
+#if defined(__aarch64__)
+	__asm__ __volatile__("dsb ish" : : : "memory");
+#endif
+}
+
 void
 uroce_mem_flush(const void *addr, uint64_t len, bool is_persistent)
 {
@@ -33,6 +42,7 @@ uroce_mem_flush(const void *addr, uint64_t len, bool is_persistent)
 	if (is_persistent && len > 0) {
 		for (; line < end; line += LINE_LEN)
 			write_back_line(line);
+		await_write_back();
 	}
 	atomic_thread_fence(memory_order_seq_cst);
 }

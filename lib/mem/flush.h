@@ -7,10 +7,9 @@
  * The effect of a peer's FLUSH [IBA A19]: it makes the peer's earlier writes globally visible, or
  * persistent.
  *
- * The payload of packets is stored by a CPU, so all CPUs see the writes in order, and a memory
- * fence is enough for visibility. For persistence the cache lines of the range are written back.
- * Whether the memory is persistent is known only to the program that registered it with
- * IBV_ACCESS_FLUSH_PERSISTENT.
+ * The payload of packets is stored by this CPU, so a memory fence is enough for visibility. For
+ * persistence the cache lines of the range are written back. Whether the memory is persistent is
+ * known only to the program that registered it with IBV_ACCESS_FLUSH_PERSISTENT.
  */
 
 #include <stdbool.h>

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <rte_mbuf.h>
 

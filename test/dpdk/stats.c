@@ -9,6 +9,7 @@
 #include "rig.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>

@@ -47,6 +47,8 @@ static const struct kernel {
 #if UROCE_CRC32_HAS_X86
 	{ "clmul", uroce_crc32_clmul, uroce_crc32_clmul_copy },
 	{ "vclmul", uroce_crc32_vclmul, uroce_crc32_vclmul_copy },
+#elif UROCE_CRC32_HAS_ARM64
+	{ "arm64", uroce_crc32_arm64, uroce_crc32_arm64_copy },
 #endif
 };
 #define NB_KERNELS (sizeof(kernels) / sizeof(kernels[0]))
@@ -59,6 +61,9 @@ can_run(const struct kernel *kernel)
 		return uroce_crc32_can_clmul();
 	if (kernel->sum == uroce_crc32_vclmul)
 		return uroce_crc32_can_vclmul();
+#elif UROCE_CRC32_HAS_ARM64
+	if (kernel->sum == uroce_crc32_arm64)
+		return uroce_crc32_has_insns;
 #endif
 	return kernel->sum == uroce_crc32_isal;
 }

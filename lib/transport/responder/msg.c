@@ -128,12 +128,13 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	struct uroce_resp *resp = &qpc->resp;
 	const bool is_last = pkt->op->flags & UROCE_OPF_LAST;
+	const bool is_first = resp->operation == UROCE_OPERATION_NONE;
 	uint32_t at = resp->msg_len;
 	void *dst = NULL;
 
 	if ((pkt->op->flags & UROCE_OPF_IMM) && !uroce_recv_current(qpc))
 		return UROCE_VERDICT_NO_RECEIVE;
-	if (resp->operation == UROCE_OPERATION_NONE) {
+	if (is_first) {
 		const enum uroce_verdict verdict = open_write(qpc, pkt, &dst);
 
 		if (verdict != UROCE_VERDICT_REQUEST)
@@ -150,6 +151,8 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		dst = uroce_rkey_resolve(qpc->mrs, resp->write_rkey, qpc->pdn, qpc->qpn,
 					 resp->write_va + at, pkt->payload_len,
 					 IBV_ACCESS_REMOTE_WRITE);
+	if (is_first || is_last)
+		uroce_copy_fence();
 	if (!dst)
 		return place_through(qpc, pkt, at);
 	if (__builtin_expect(resp->gap && resp->gap->ddp.nb, 0))

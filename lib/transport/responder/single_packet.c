@@ -110,6 +110,7 @@ recv_write_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb)
 
 		if (!dst)
 			break;
+		uroce_copy_fence();
 		take_single(burst, &pkts[n], dst);
 	}
 	return n;

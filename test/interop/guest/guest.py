@@ -11,6 +11,9 @@ A guest has the host's root, read-only, with memory at /tmp, /run, /var/tmp and 
 is the guest's number. eth1 is 192.0.2.N and 2001:db8::N, and rxe0 is on it. The frames in the data tap are those of a
 wire. The guest may keep files of the host in its memory: it sees changes of such files only after the next boot.
 
+A guest with the kernel arm64 has an emulated CPU of 64-bit Arm. Its root is a folder of arm64 programs (Guest.root).
+The folder of the project is at its usual path. There is no rxe: eth1 is for vfio, behind an SMMUv3.
+
 All processes of a guest - qemu, its taps, commands - end when the *thread* that started the guest ends. To boot several
 guests at once, call launch() of each and then wait() of each, and do not use threads.
 """
@@ -35,8 +38,8 @@ sys.path.insert(0, os.path.join(TOP, 'usertools'))
 from uroce_ports import LINK_MTU, Lab, LabError  # noqa: E402
 
 KERNELS = 'stable', 'backports'
+ARM64 = 'arm64'    # a kernel, too, but the guest has another CPU
 CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'), 'uroce-interop')
-QEMU = 'qemu-system-x86_64'
 MEMORY = 768       # MiB
 TIMEOUT = 400      # seconds for a boot on a busy machine; an idle one takes a few
 QUEUE = 8192       # frames for a guest that is slow to take them: what is lost is to be lost by intent
@@ -45,6 +48,10 @@ READY = 'guest: ready'
 HOST = '10.99.0.254'    # address of this machine in the control network
 CLONE_NEWNET = 0x40000000
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
+
+
+def qemu(kernel):
+    return 'qemu-system-aarch64' if kernel == ARM64 else 'qemu-system-x86_64'
 
 
 def initrd(kernel):
@@ -62,10 +69,11 @@ def lacking(kernel):
         return 'a guest needs root, for taps'
     if not os.path.exists('/dev/net/tun'):
         return 'a guest needs /dev/net/tun'
-    if not shutil.which(QEMU):
-        return f'{QEMU} is not installed'
-    if subprocess.run([QEMU, '-device', 'virtio-9p-pci,help'], capture_output=True, check=False).returncode != 0:
-        return f'{QEMU} has no 9p'
+    if not shutil.which(qemu(kernel)):
+        return f'{qemu(kernel)} is not installed'
+    if subprocess.run([qemu(kernel), '-machine', 'none', '-device', 'virtio-9p-pci,help'], capture_output=True,
+                      check=False).returncode != 0:
+        return f'{qemu(kernel)} has no 9p'
     if not os.path.exists(initrd(kernel)):
         return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel}'
     return None
@@ -76,6 +84,17 @@ def build(kernel, log=sys.stderr):
     done = subprocess.run([os.path.join(HERE, 'build'), '--kernel', kernel], stdout=log, stderr=log, check=False)
     why = lacking(kernel)
     return f'{why} (build: status {done.returncode})' if why else None
+
+
+def machine(kernel):
+    """The words for the machine with its CPU, and words for the kernel's command line."""
+    if kernel == ARM64:
+        # The signatures of pointers that Arm specifies take much of an emulator's time.
+        return ['-accel', 'tcg', '-cpu', 'max,pauth-impdef=on', '-machine', 'virt,gic-version=3,iommu=smmuv3'], \
+            'console=ttyAMA0'
+    # The kernel counts interrupts of a timer while it boots, and panics if they are late because the host is busy;
+    # no_timer_check omits that.
+    return [*accelerator(), '-machine', 'pc'], 'console=ttyS0 tsc=reliable no_timer_check'
 
 
 def accelerator():
@@ -115,6 +134,8 @@ class Guest:
     """One guest; also a context manager. `console` is the file for the output of its kernel, None: no file."""
 
     arguments = ''    # additional words for the kernel's command line
+    memory = MEMORY
+    root = '/'    # the folder of the host that is the guest's root
 
     def __init__(self, name, number, kernel='stable', tap=None, control_bridge='ctl', mtu=LINK_MTU, console=None):
         self.name = name
@@ -142,23 +163,27 @@ class Guest:
         """The words that start qemu, with these descriptors of the taps."""
         # One CPU, and room for another. For a single CPU TCG omits the barriers of atomic instructions. Then a
         # notification of a virtio queue is lost now and then, and the queue makes no progress.
-        # The kernel counts interrupts of a timer while it boots, and panics if they are late because the host is busy;
-        # no_timer_check omits that.
-        options = 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0 tsc=reliable ' \
-                  'no_timer_check'
+        words, options = machine(self.kernel)
+        options += ' quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0'
+        tree, iommu = [], ''
+        if self.kernel == ARM64:
+            options += ' guest_has_tree=yes'
+            tree = ['-fsdev', f'local,id=tree,path={TOP},security_model=none,readonly=on,multidevs=remap',
+                    '-device', 'virtio-9p-pci,fsdev=tree,mount_tag=tree']
+            iommu = ',iommu_platform=on,disable-legacy=on'
         return [
-            QEMU, *accelerator(), '-machine', 'pc', '-m', str(MEMORY), '-smp', '1,maxcpus=2', '-name', self.name,
+            qemu(self.kernel), *words, '-m', str(self.memory), '-smp', '1,maxcpus=2', '-name', self.name,
             '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
             '-chardev', 'file,id=console,path=/dev/stdout,append=on', '-serial', 'chardev:console',
             '-kernel', os.path.join(CACHE, self.kernel, 'vmlinux'), '-initrd', initrd(self.kernel),
             '-append', f'{options} guest_name={self.name} guest_number={self.number} guest_tree={TOP} {self.arguments}',
-            '-fsdev', 'local,id=root,path=/,security_model=none,readonly=on,multidevs=remap',
-            '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root',
+            '-fsdev', f'local,id=root,path={self.root},security_model=none,readonly=on,multidevs=remap',
+            '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root', *tree,
             '-netdev', f'tap,id=control,fd={control}',
             '-device', f'virtio-net-pci,netdev=control,romfile=,mac=02:00:00:00:01:{self.number:02x}',
             '-netdev', f'tap,id=data,fd={data}',
             '-device', f'virtio-net-pci,netdev=data,romfile=,mac=02:00:00:00:02:{self.number:02x},'
-                       f'host_mtu={self.mtu},rx_queue_size=1024',
+                       f'host_mtu={self.mtu},rx_queue_size=1024{iommu}',
         ]
 
     def launch(self):

@@ -45,6 +45,11 @@ static const struct kernel vclmul = { "vclmul", uroce_crc32_vclmul, uroce_crc32_
 				      uroce_crc32_vclmul_masked };
 #endif
 
+#if UROCE_CRC32_HAS_ARM64
+static const struct kernel arm64 = { "arm64", uroce_crc32_arm64, uroce_crc32_arm64_copy,
+				     uroce_crc32_arm64_masked };
+#endif
+
 /* The kernels that this processor can run, terminated by NULL. */
 static const struct kernel *kernels[5] = { &chosen, &isal };
 
@@ -59,6 +64,9 @@ find_kernels(void **state)
 		kernels[nb++] = &clmul;
 	if (uroce_crc32_can_vclmul())
 		kernels[nb++] = &vclmul;
+#elif UROCE_CRC32_HAS_ARM64
+	if (uroce_crc32_has_insns)
+		kernels[2] = &arm64;
 #endif
 	for (size_t i = 0; kernels[i]; i++)
 		printf("# kernel: %s\n", kernels[i]->name);
