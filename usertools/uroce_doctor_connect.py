@@ -56,7 +56,7 @@ def device_of(target):
     if target.interface and target.name == target.interface:
         vdev = f'--vdev=net_af_packet_doctor,iface={target.interface},qdisc_bypass=1,{AF_PACKET_RING}'
         return f'net_af_packet_doctor{keys}', ['--no-pci', vdev, *target.eal]
-    if target.nic:
+    if target.nic and target.nic == target.name.lower():
         return f'{target.name}{keys}', [*target.device().allow, *target.eal]
     return (target.spec if target.is_udp else f'{target.name}{keys}'), target.eal or ['--no-pci']
 

@@ -37,7 +37,7 @@ class Target:
     """
     name: str = None           # None: check the machine alone
     interface: str = None      # kernel interface of the port
-    nic: str = None            # PCI address of the port, or name of a scalable function
+    nic: str = None            # PCI address of the port, or name of a scalable function; of a representor, the function it is on
     keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...; of a list the last value
     spec: str = ''             # PORT[,key=value...] as it was given
     eal: list = dataclasses.field(default_factory=list)
@@ -163,9 +163,10 @@ def target_of(spec, eal=(), peer=None, connect=None):
     """
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
+    nic = name.partition('_representor_')[0].lower()
     is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS or name == UDP
-    target = Target(name=name or None, interface=None if is_nic(name) or is_virtual or not name else name,
-                    nic=name.lower() if is_nic(name) else None, keys=keys, spec=spec or '', eal=list(eal), peer=peer, connect=connect)
+    target = Target(name=name or None, interface=None if is_nic(nic) or is_virtual or not name else name,
+                    nic=nic if is_nic(nic) else None, keys=keys, spec=spec or '', eal=list(eal), peer=peer, connect=connect)
     if target.is_udp:
         target.interface = interface_of_udp(target)
     # a port that shares an interface of the kernel, as net_af_packet0, names the interface in its arguments

@@ -219,6 +219,8 @@ def test_functions():
     found = findings(spec=spec, prepare=both(lambda root: bind(root, SF, 'mlx5_core.sf', 'auxiliary'),
                                              lambda root: mlx5(root, folder)))
     expect('a scalable function', named(found, OK, 'driver', 'mlx5_core.sf,') and not any(entry.level == FAULT for entry in found), found)
+    found = findings(spec=f'{PCI}_representor_sf4,addr=192.0.2.1/24', driver='mlx5_core', prepare=mlx5)
+    expect('a representor', named(found, OK, 'driver', 'mlx5_core,') and not any(entry.level == FAULT for entry in found), found)
     faulty('no such function', 'driver', f'no device at {SF}', spec=spec)
     remedy = faulty('a function that is only configured', 'driver', f'{SF} belongs to mlx5_core.sf_cfg', spec=spec,
                     prepare=lambda root: bind(root, SF, 'mlx5_core.sf_cfg', 'auxiliary'))

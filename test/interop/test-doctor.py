@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests what uroce-doctor says about the kernel's RoCE driver, rdma_rxe, in a guest: as it should be, and with one fault.
+"""Tests what uroce-doctor says about the kernel's RoCE driver, rdma_rxe, in a guest: as it should be, and with one fault. Also
+what it says about the NIC of the guest.
 
     test-doctor.py [--kernel stable|backports]
 
@@ -142,6 +143,14 @@ class Doctor:
         self.guest.output('ip link set eth1 mtu 1500')
         self.says(f'roce0 --peer {PEER}', 1, 'the response comes in fragments of 1500 bytes', 'path MTU 1024 gets through')
         self.guest.output(f'ip link set eth1 mtu {LINK_MTU}')
+
+    def test_nic(self):
+        """the NIC of an interface belongs to the kernel"""
+        nic = self.guest.output('basename "$(dirname "$(realpath /sys/class/net/eth1/device)")"').strip()
+        self.says_there(f'{nic},addr=192.0.2.9/24', 1, f"{nic} belongs to the kernel's virtio-pci: DPDK cannot have it (eth1 of the kernel",
+                        f'ip link set eth1 down && modprobe uio_pci_generic && dpdk-devbind.py -b uio_pci_generic {nic}',
+                        'there is none: the NIC can write to all memory')
+        self.says_there('eth1', 1, f"eth1 is {nic} of the kernel's virtio-pci")
 
     def test_own_device(self):
         """on the host of the kernel's device the doctor finds it in the way"""
