@@ -6,8 +6,10 @@
  * is never full, and a post cannot fail because of it.
  *
  * A post fills the queue before it sets the flag. The worker clears the flag before it reads the
- * queue. All these accesses are sequentially consistent. So either the worker sees the post, or the
- * poster finds the flag clear and pushes the QP again.
+ * queue. Both change the flag by exchanges, so one of them comes first, and the later one sees all
+ * that the other thread did before. So either the worker sees the post, or the poster finds the
+ * flag clear and pushes the QP again. A plain store of the flag is not enough
+ * [test/models/litmus/doorbell.litmus].
  */
 
 #include "datapath/worker/round.h"
