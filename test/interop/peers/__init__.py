@@ -95,6 +95,8 @@ PEERS = {
     'rxe': ('rxe', 'Rxe', {'kernel': 'stable'}),
     'rxe-backports': ('rxe', 'Rxe', {'kernel': 'backports'}),
     'udp': ('udp', 'Udp', {}),
+    **{f'{nic}-{iova}': ('nic', 'NicPeer', {'nic': nic, 'iova': iova})
+       for nic in ('e1000', 'e1000e', 'igb', 'vmxnet3', 'virtio', 'virtio4') for iova in ('va', 'pa')},
 }
 
 

@@ -58,7 +58,7 @@ class Uroce(ActorPeer):
     words = ActorPeer.words | {'CM'}
     def __init__(self, number, network, log, port):
         super().__init__(number, network, log)
-        self.make_port, self.driver, self.keys = PORTS[port]
+        self.make_port, self.driver, self.keys = PORTS.get(port, (None, None, None))
 
     def options(self):
         """The options of uroce-run for this port."""

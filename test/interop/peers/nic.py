@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""uroce on an emulated PCI NIC, in a guest."""
+
+import json
+import os
+import subprocess
+
+from guest import NIC, build
+from network import CONTROL, DATA_MTU
+from nic_guest import ADDRESS, NICS, NicGuest, lacking_nic
+from peers import Missing
+from peers.uroce import RUN, STAT, Uroce
+from uroce_ports import TOP, stop
+
+KERNEL = 'stable'
+NB_WORKERS = 2    # of a NIC that has several queues
+
+
+class NicPeer(Uroce):
+    words = Uroce.words | {'NIC'}
+
+    def __init__(self, number, network, log, nic, iova):
+        super().__init__(number, network, log, port=None)
+        self.nic = nic
+        self.iova = iova
+        self.guest = None
+
+    def prepare(self):
+        why = lacking_nic(self.nic) or build(KERNEL, self.log, NIC)
+        if why:
+            raise Missing(why)
+
+    def start(self):
+        self.guest = NicGuest(f'n{self.number}', self.number, KERNEL, tap=self.network.port(self.number),
+                              control_bridge=CONTROL, mtu=DATA_MTU, console=f'{self.log.name}.console',
+                              nic=self.nic, iova=self.iova)
+        self.network.ends[self.number] = self.guest.tap
+        self.guest.launch()
+
+    def ready(self):
+        self.guest.wait()
+        self.guest.bind()
+        if self.program:
+            self.begin_program()
+
+    def device(self):
+        keys = [f'addr={address}' for address in self.network.addresses(self.number)]
+        if NICS[self.nic].nb_queues > 1:
+            keys.append(f'workers={NB_WORKERS}')
+        return ','.join([ADDRESS, *keys])
+
+    def eal(self):
+        return ['-a', ADDRESS, f'--iova-mode={self.iova}', '--in-memory']
+
+    def options(self):
+        return ['--dev', self.device(), '--eal', ' '.join(self.eal())]
+
+    def run(self, command, **options):
+        return self.guest.run([RUN, *self.options(), '--', *command], **options)
+
+    @property
+    def control_address(self):
+        return self.guest.address
+
+    def kernel_file(self, path):
+        return self.guest.output(f'cat {path}')
+
+    def finish(self):
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            stop(self.process)
+
+    def stop(self):
+        if self.guest:
+            self.end()
+            self.guest.stop()
+            self.guest = None
+
+    def restart(self):
+        self.end()
+        if self.program:
+            self.begin_program()
+
+    def counters(self):
+        said = json.loads(self.guest.output(f'{STAT} --json --all || [ $? = 1 ]') or '{"devices": []}')
+        return said['devices'][0]['counters'] if said['devices'] else {}
+
+    def version(self):
+        return f'{super().version()}, DPDK in a guest, {NICS[self.nic].device} of QEMU, IOVA as {self.iova.upper()}'
