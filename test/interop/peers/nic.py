@@ -9,16 +9,15 @@ from guest import NIC, build
 from network import CONTROL, DATA_MTU
 from nic_guest import ADDRESS, NICS, NicGuest, lacking_nic
 from peers import Missing
-from peers.uroce import RUN, STAT, Uroce
+from peers.uroce import Uroce
 from uroce_ports import TOP, stop
 
 KERNEL = 'stable'
+COUNTERS = f'python3 -I -S {os.path.join(TOP, "test/interop/guest/counters.py")}'
 NB_WORKERS = 2    # of a NIC that has several queues
 
 
 class NicPeer(Uroce):
-    words = Uroce.words | {'NIC'}
-
     def __init__(self, number, network, log, nic, iova):
         super().__init__(number, network, log, port=None)
         self.nic = nic
@@ -26,7 +25,7 @@ class NicPeer(Uroce):
         self.guest = None
 
     def prepare(self):
-        why = lacking_nic(self.nic) or build(KERNEL, self.log, NIC)
+        why = build(KERNEL, self.log, NIC) or lacking_nic(self.nic)
         if why:
             raise Missing(why)
 
@@ -52,11 +51,8 @@ class NicPeer(Uroce):
     def eal(self):
         return ['-a', ADDRESS, f'--iova-mode={self.iova}', '--in-memory']
 
-    def options(self):
-        return ['--dev', self.device(), '--eal', ' '.join(self.eal())]
-
-    def run(self, command, **options):
-        return self.guest.run([RUN, *self.options(), '--', *command], **options)
+    def spawn(self, command, **options):
+        return self.guest.run(command, **options)
 
     @property
     def control_address(self):
@@ -83,8 +79,7 @@ class NicPeer(Uroce):
             self.begin_program()
 
     def counters(self):
-        said = json.loads(self.guest.output(f'{STAT} --json --all || [ $? = 1 ]') or '{"devices": []}')
-        return said['devices'][0]['counters'] if said['devices'] else {}
+        return json.loads(self.guest.output(COUNTERS))
 
     def version(self):
         return f'{super().version()}, DPDK in a guest, {NICS[self.nic].device} of QEMU, IOVA as {self.iova.upper()}'
