@@ -5,12 +5,13 @@ import re
 
 import capture
 from ends import expect
+from peers.nic import NicPeer
 from scenarios import scenario
 from uroce_ports import built
 
 SECONDS = 120
 PERF = built('build/apps/uroce-perf')
-SIZES = 0, 64, 65536, 1 << 20
+FILE_LEN = 64 << 20
 NB_ROUNDS = 1000      # regions that are deregistered while frames are in flight
 NB_WRITES = 16        # frames in flight
 MTU = 4096
@@ -20,44 +21,53 @@ PSN_MASK = 0xffffff
 SEED_STEP, BYTE_STEP, PAGE_STEP = 37, 7, 13    # of the pattern of actor
 
 
-def perf(s, test, *flags):
-    """Run uroce-perf at both ends, which checks every byte. @return the output of the client"""
+def perf(s, test, *flags, of_nic=()):
+    """Run uroce-perf at both ends, which checks every byte. The flags `of_nic` are for the end with the NIC."""
     def words(peer, *more):
-        return [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', test, '--verify', '--qp-timeout=18', *more]
+        own = of_nic if isinstance(peer, NicPeer) else ()
+        return [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', test, '--verify', '--qp-timeout=18', *flags, *own, *more]
 
-    serving = s.start(s.b, words(s.b, *flags), is_own=True)
+    serving = s.start(s.b, words(s.b), is_own=True)
     s.await_line(serving, 'waiting for a client', SECONDS)
-    calling = s.start(s.a, words(s.a, *flags, s.b.control_address), is_own=True)
+    calling = s.start(s.a, words(s.a, s.b.control_address), is_own=True)
     statuses = s.finish(calling, SECONDS), s.finish(serving, SECONDS)
-    for process in calling, serving:
-        expect(re.search(r'verify: .* 0 wrong', s.said(process)) or statuses != (0, 0),
-               f'nothing was verified: {s.said(process)[-300:]}')
     expect(statuses == (0, 0), s.how(serving, calling))
-    return s.said(calling)
+    for process in calling, serving:
+        expect(re.search(r'^verify: .* 0 wrong', s.said(process), re.MULTILINE),
+               f'nothing was verified: {s.said(process)[-300:]}')
 
 
-def register_memory(name, flags, text, short=False):
+def make_file(s, path):
+    """Make a file for messages at the end with the NIC."""
+    nic = s.a if isinstance(s.a, NicPeer) else s.b
+    made = s.start(nic, ['truncate', '-s', str(FILE_LEN), path], is_own=True)
+    expect(s.finish(made, SECONDS) == 0, f'no file: {s.said(made)}')
+
+
+def register_memory(name, text, *flags, path=None, short=False):
     @scenario(name=f'memory-{name}', text=f'SEND, WRITE and READ of {text}', program=None, both=False, clean=False,
-              needs=('RC',), short=short, seconds=4 * SECONDS)
+              short=short, seconds=4 * SECONDS)
     def of_memory(s):
+        if path:
+            make_file(s, path)
         for test in 'send_bw', 'write_bw', 'read_bw':
-            perf(s, test, '-s', '65536', '-n', '100', *flags)
+            perf(s, test, '-s', '65536', '-n', '100', of_nic=flags)
 
 
-register_memory('malloc', (), 'memory of malloc()', short=True)
-register_memory('file', ('--mmap=/var/tmp/uroce-nic',), 'a file that is mapped')
-register_memory('shared', ('--mmap=/dev/shm/uroce-nic',), 'shared memory')
-register_memory('hugepages', ('--use_hugepages',), 'hugepages of the program')
+register_memory('malloc', 'memory of malloc()', short=True)
+for NAME, TEXT, PATH in ('file', 'a file that is mapped', '/var/tmp/uroce-nic'), ('shared', 'shared memory', '/dev/shm/uroce-nic'):
+    register_memory(NAME, TEXT, f'--mmap={PATH}', path=PATH)
+register_memory('hugepages', 'hugepages of the program', '--use_hugepages')
 
 
-@scenario(program=None, both=False, clean=False, needs=('RC',), seconds=4 * SECONDS)
+@scenario(program=None, both=False, clean=False, seconds=4 * SECONDS)
 def several_qps(s):
     """uroce-perf: 16 QPs, WRITEs and READs of 16 KiB"""
     for test in 'write_bw', 'read_bw':
         perf(s, test, '-q', '16', '-s', '16384', '-n', '20')
 
 
-@scenario(program=None, both=False, clean=False, needs=('RC',), seconds=4 * SECONDS)
+@scenario(program=None, both=False, clean=False, seconds=4 * SECONDS)
 def both_directions(s):
     """uroce-perf -b: SENDs and WRITEs of both sides at the same time"""
     for test in 'send_bw', 'write_bw':
@@ -79,7 +89,7 @@ def writes(path):
                    data[begin + BTH_LEN + RETH_LEN:-ICRC_LEN])
 
 
-@scenario(both=False, clean=False, mtus=(MTU,), needs=('RC',), short=True, seconds=5 * SECONDS)
+@scenario(both=False, clean=False, mtus=(MTU,), short=True, seconds=5 * SECONDS)
 def deregister_in_flight(s):
     """Memory is deregistered, freed and filled anew while WRITEs of it are in flight: no frame has other bytes"""
     s.lossless = False
