@@ -122,7 +122,7 @@ def play_cell(cells, pair, both, net, scenario, is_ipv6, mtu):
         drops = net.drops() - drops
         verdict = judge.judge(scene, scenario, None if scenario.name == 'soak' else path, stats, counters, drops)
         figures = verdict.figures
-        why += verdict.faults
+        why += verdict.faults + [fault for peer in both for fault in peer.faults()]
         if scenario.program != 'actor':
             why += connections.judge(scene)
             figures.update(scene.figures)

@@ -12,7 +12,7 @@ import subprocess
 from guest import NIC, QEMU, Guest
 from uroce_ports import LabError
 
-SLOT = 0x10
+SLOT = 0x08    # the functions of an igb with SR-IOV need more numbers behind their own
 ADDRESS = f'0000:00:{SLOT:02x}.0'    # of the NIC in the guest
 HUGEPAGES = 192    # of 2 MiB: for DPDK, and for programs
 DRIVERS = {'va': 'vfio-pci', 'pa': 'uio_pci_generic'}
@@ -28,17 +28,18 @@ echo {driver} >$device/driver_override && echo {address} >/sys/bus/pci/drivers_p
 
 
 class Nic:
-    """A NIC that QEMU emulates: the name and the properties of its device, and its queues."""
+    """A NIC that QEMU emulates: the name and the properties of its device, its queues, and options of EAL with vfio."""
 
-    def __init__(self, device, keys='', nb_queues=1, is_virtio=False):
+    def __init__(self, device, keys='', nb_queues=1, is_virtio=False, vfio_eal=()):
         self.device = device
         self.keys = keys
         self.nb_queues = nb_queues
         self.is_virtio = is_virtio
+        self.vfio_eal = vfio_eal
 
 
 NICS = {
-    'e1000': Nic('e1000'),
+    'e1000': Nic('e1000', vfio_eal=('--vfio-intr=legacy',)),    # EAL tries MSI-X, which the NIC lacks, and then nothing
     'e1000e': Nic('e1000e'),
     'igb': Nic('igb'),
     'vmxnet3': Nic('vmxnet3'),

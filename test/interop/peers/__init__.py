@@ -75,6 +75,10 @@ class Peer:
         """Counters of the device by name. Those with names of rxe and mlx5 are compared with the capture."""
         return {}
 
+    def faults(self):
+        """Faults that the host of the peer has noticed since the last call, as texts: each makes the cell fail."""
+        return []
+
     def version(self):
         """Text about the version of the peer, for the matrix."""
         return ''
