@@ -62,8 +62,8 @@ def initrd(kernel, modules=RXE):
     return os.path.join(boot_files(kernel, modules), f'initrd-{said.hexdigest()[:16]}')
 
 
-def lacking_qemu():
-    """Why no guest can be booted here, whatever its kernel; None: one can."""
+def lacking(kernel, modules=RXE):
+    """Why no guest with this kernel can be booted here; None: one can."""
     if os.getuid() != 0:
         return 'a guest needs root, for taps'
     if not os.path.exists('/dev/net/tun'):
@@ -72,15 +72,9 @@ def lacking_qemu():
         return f'{QEMU} is not installed'
     if subprocess.run([QEMU, '-device', 'virtio-9p-pci,help'], capture_output=True, check=False).returncode != 0:
         return f'{QEMU} has no 9p'
+    if not os.path.exists(initrd(kernel, modules)):
+        return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel} --modules {modules}'
     return None
-
-
-def lacking(kernel, modules=RXE):
-    """Why no guest with this kernel can be booted here; None: one can."""
-    why = lacking_qemu()
-    if not why and not os.path.exists(initrd(kernel, modules)):
-        why = f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel} --modules {modules}'
-    return why
 
 
 def build(kernel, log=sys.stderr, modules=RXE):

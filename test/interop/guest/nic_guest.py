@@ -10,6 +10,7 @@ frame, without an error, if a segment of it is not contiguous in the guest's mem
 import subprocess
 
 from guest import NIC, QEMU, Guest
+from monitor import Monitor
 from uroce_ports import LabError
 
 SLOT = 0x08    # the functions of an igb with SR-IOV need more numbers behind their own
@@ -76,8 +77,14 @@ class NicGuest(Guest):
         if self.nic.is_virtio:
             keys += f',host_mtu={self.mtu}' + (',disable-legacy=on,iommu_platform=on' if self.iova == 'va' else '')
         fds = f'fd={taps[0]}' if len(taps) == 1 else f'fds={":".join(map(str, taps))}'
-        return [*(['-device', IOMMU] if self.iova == 'va' else []), '-netdev', f'tap,id=data,{fds}', '-device',
+        return [*(['-device', IOMMU] if self.iova == 'va' else []), '-qmp', f'unix:{self.lab.path("qmp")},server=on,wait=off', '-netdev', f'tap,id=data,{fds}', '-device',
                 f'{self.nic.device},id=nic,netdev=data,addr={SLOT:#x},romfile=,mac=02:00:00:00:02:{self.number:02x}{keys}']
+
+    def set_link(self, is_up):
+        """Let the cable of the NIC be plugged, or not."""
+        monitor = Monitor(self.lab.path('qmp'))
+        monitor.do('set_link', name='nic', up=is_up)
+        monitor.close()
 
     def bind(self):
         """Bind the NIC to its driver, after the guest has booted."""
