@@ -82,23 +82,25 @@ def icrc(ip, udp, body):
     return struct.pack('<I', zlib.crc32(body[BTH_LEN:-4], crc))
 
 
-def frames(path):
-    """The RoCE frames of a capture in their order, each with its number in the capture. The first number is 1."""
+def records(path):
+    """Each frame of a capture, as (time in seconds, bytes)."""
     with open(path, 'rb') as file:
         data = file.read()
     if len(data) < GLOBAL_HEADER_LEN:
-        return []
+        return
     order = '<' if struct.unpack_from('<I', data)[0] == MAGIC else '>'
-    found, at, number = [], GLOBAL_HEADER_LEN, 0
+    at = GLOBAL_HEADER_LEN
     while at + RECORD_LEN <= len(data):
         seconds, micros, length, _ = struct.unpack_from(order + 'IIII', data, at)
         at += RECORD_LEN
-        number += 1
-        frame = parse(seconds + micros / 1e6, data[at:at + length])
+        yield seconds + micros / 1e6, data[at:at + length]
         at += length
-        if frame:
-            found.append((number, frame))
-    return found
+
+
+def frames(path):
+    """The RoCE frames of a capture in their order, each with its number in the capture. The first number is 1."""
+    found = ((number, parse(time, data)) for number, (time, data) in enumerate(records(path), 1))
+    return [(number, frame) for number, frame in found if frame]
 
 
 class Tally:

@@ -125,6 +125,7 @@ class Scene:
         self.seed = seed
         self.ends = []
         self.lossless = True    # the wire loses nothing, so no retransmissions are needed
+        self.sees_all = True    # the wire has all frames that the ends send
         self.connections = []
 
     def end(self, peer, kind='RC', size=65536, **words):

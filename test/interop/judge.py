@@ -46,6 +46,8 @@ def judge(scene, scenario, path, stats, counters, drops):    # pylint: disable=t
     dropped at the interfaces.
     """
     verdict = Verdict()
+    if not scene.sees_all:
+        counters = {peer: {} for peer in counters}
     for number, peer in (scene.a.number, scene.a), (scene.b.number, scene.b):
         if stats[number]['bad_icrc']:
             verdict.faults.append(f'{peer.name} sent {stats[number]["bad_icrc"]} frames with a wrong ICRC')

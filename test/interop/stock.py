@@ -29,12 +29,13 @@ class StockScene(connections.ConnectionScene):
     def open(self):
         pass
 
-    def start(self, peer, command):
-        """Start a program on a peer, which is a list of words. Its output is in self.logs."""
+    def start(self, peer, command, is_own=False):
+        """Start a program on a peer, which is a list of words. Its output is in self.logs. A program of uroce's own uses
+        DPDK itself, and not through libibverbs."""
         if not shutil.which(command[0]):    # the guest has the programs of this machine
             raise Skip(f'{command[0]} is not installed: it is in {package_of(command[0])}')
         log = tempfile.TemporaryFile('w+')
-        process = peer.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = (peer.spawn if is_own else peer.run)(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.logs[process] = log, peer, command
         return process
 

@@ -21,6 +21,7 @@
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
+#include "datapath/clock.h"
 #include "datapath/intr_call.h"
 #include "datapath/log.h"
 #include "datapath/madvise.h"
@@ -29,6 +30,13 @@
 
 /* Maximum time in ns to wait for the reply of a memif server. */
 #define ANSWER_NS UINT64_C(60000000000)
+
+/*
+ * Maximum time in ns to wait for the link of a NIC that was started, and the time in us between two
+ * checks. The negotiation of 1000BASE-T takes up to 4 s.
+ */
+#define LINK_UP_NS   UINT64_C(5000000000)
+#define LINK_WAIT_US 1000u
 
 /* Name that the memif driver gives to the shared memory of its rings. */
 #define MEMIF_REGION "memfd:memif_region"
@@ -128,6 +136,26 @@ uroce_link_check(struct uroce_port *port)
 		uroce_link_set(port, is_link_up(port));
 }
 
+/*
+ * Wait until the link of a NIC is up, because the start of the port begins its negotiation. Programs
+ * look at the state of the port immediately after they have opened the device, and many give up if
+ * the port is down.
+ */
+static void
+await_link(struct uroce_port *port)
+{
+	const uint64_t until_ns = uroce_clock_ns() + LINK_UP_NS;
+
+	while (!is_link_up(port) && uroce_clock_ns() < until_ns)
+		rte_delay_us_sleep(LINK_WAIT_US);
+}
+
+static bool
+is_negotiating(const struct uroce_port *port)
+{
+	return uroce_port_is_ethdev(port) && port->is_started && !port->policy->is_virtual;
+}
+
 /* Handle an ethdev event of the port. EAL's interrupt thread calls this function. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
@@ -154,6 +182,8 @@ static const enum rte_eth_event_type watched[] = {
 void
 uroce_link_watch(struct uroce_port *port)
 {
+	if (is_negotiating(port))
+		await_link(port);
 	atomic_store(&port->is_up, is_link_up(port));
 	if (uroce_port_is_up(port))
 		on_link_up(port);

@@ -11,7 +11,10 @@
 
 #include "datapath/port/port.h"
 
-/** Begin to watch the link of a port. The present state of the link is stored without an event. */
+/**
+ * Begin to watch the link of a port. The present state of the link is stored without an event. If the
+ * library has started a NIC, the call waits some seconds until the link is up.
+ */
 void uroce_link_watch(struct uroce_port *port);
 void uroce_link_unwatch(struct uroce_port *port);
 

@@ -39,6 +39,7 @@ from uroce_ports import LINK_MTU, Lab, LabError  # noqa: E402
 
 KERNELS = 'stable', 'backports'
 ARM64 = 'arm64'    # a kernel, too, but the guest has another CPU
+RXE, NIC = 'rxe', 'nic'    # sets of modules: for rdma_rxe; for a NIC that a program drives
 CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'), 'uroce-interop')
 MEMORY = 768       # MiB
 TIMEOUT = 400      # seconds for a boot on a busy machine; an idle one takes a few
@@ -47,23 +48,28 @@ CONTROL_MTU = 1500
 READY = 'guest: ready'
 HOST = '10.99.0.254'    # address of this machine in the control network
 CLONE_NEWNET = 0x40000000
-TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
+TUNSETIFF, IFF_TAP, IFF_MULTI_QUEUE, IFF_NO_PI = 0x400454ca, 2, 0x100, 0x1000
 
 
 def qemu(kernel):
     return 'qemu-system-aarch64' if kernel == ARM64 else 'qemu-system-x86_64'
 
 
-def initrd(kernel):
+def boot_files(kernel, modules=RXE):
+    """The folder in which build puts the kernel and the initramfs."""
+    return os.path.join(CACHE, kernel if modules == RXE else f'{kernel}-{modules}')
+
+
+def initrd(kernel, modules=RXE):
     """Where build puts the initramfs of these files."""
     said = hashlib.sha256()
     for name in 'build', 'init', 'agent.py':
         with open(os.path.join(HERE, name), 'rb') as file:
             said.update(file.read())
-    return os.path.join(CACHE, kernel, f'initrd-{said.hexdigest()[:16]}')
+    return os.path.join(boot_files(kernel, modules), f'initrd-{said.hexdigest()[:16]}')
 
 
-def lacking(kernel):
+def lacking(kernel, modules=RXE):
     """Why no guest with this kernel can be booted here; None: one can."""
     if os.getuid() != 0:
         return 'a guest needs root, for taps'
@@ -74,27 +80,28 @@ def lacking(kernel):
     if subprocess.run([qemu(kernel), '-machine', 'none', '-device', 'virtio-9p-pci,help'], capture_output=True,
                       check=False).returncode != 0:
         return f'{qemu(kernel)} has no 9p'
-    if not os.path.exists(initrd(kernel)):
-        return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel}'
+    if not os.path.exists(initrd(kernel, modules)):
+        return f'there is no guest, or an old one: run test/interop/guest/build --kernel {kernel} --modules {modules}'
     return None
 
 
-def build(kernel, log=sys.stderr):
+def build(kernel, log=sys.stderr, modules=RXE):
     """Build the boot files if they are missing; `log` gets the output. @return why no guest can be booted, or None"""
-    done = subprocess.run([os.path.join(HERE, 'build'), '--kernel', kernel], stdout=log, stderr=log, check=False)
-    why = lacking(kernel)
+    done = subprocess.run([os.path.join(HERE, 'build'), '--kernel', kernel, '--modules', modules], stdout=log,
+                          stderr=log, check=False)
+    why = lacking(kernel, modules)
     return f'{why} (build: status {done.returncode})' if why else None
 
 
-def machine(kernel):
-    """The words for the machine with its CPU, and words for the kernel's command line."""
+def machine_words(kernel, name):
+    """The words for the machine of this name with its CPU, and words for the kernel's command line."""
     if kernel == ARM64:
         # The signatures of pointers that Arm specifies take much of an emulator's time.
         return ['-accel', 'tcg', '-cpu', 'max,pauth-impdef=on', '-machine', 'virt,gic-version=3,iommu=smmuv3'], \
             'console=ttyAMA0'
     # The kernel counts interrupts of a timer while it boots, and panics if they are late because the host is busy;
     # no_timer_check omits that.
-    return [*accelerator(), '-machine', 'pc'], 'console=ttyS0 tsc=reliable no_timer_check'
+    return [*accelerator(), '-machine', name], 'console=ttyS0 tsc=reliable no_timer_check'
 
 
 def accelerator():
@@ -113,29 +120,42 @@ def own_network(lab, bridge='ctl'):
         lab.run_in(None, f'ip {command}')
 
 
-def open_tap(lab, name, mtu):
-    """A tap that is down, and is removed when its last descriptor is closed."""
+def open_queue(name, flags):
+    """Open a queue of a tap, which the first one makes. @return the descriptor"""
     fd = os.open('/dev/net/tun', os.O_RDWR)
     try:
-        fcntl.ioctl(fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI))
-        lab.run_in(None, f'ip link set {name} mtu {mtu} txqueuelen {QUEUE}')
-        with open(f'/proc/sys/net/ipv6/conf/{name}/disable_ipv6', 'w', encoding='ascii') as file:
-            file.write('1')    # the host must send nothing on the tap
+        fcntl.ioctl(fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI | flags))
     except OSError as error:
         os.close(fd)
         raise LabError(f'no tap {name}: {error.strerror}') from None
-    except LabError:
-        os.close(fd)
-        raise
     return fd
+
+
+def open_tap(lab, name, mtu, nb_queues=1):
+    """Make a tap that is down, and is removed when its last descriptor is closed. @return a descriptor for each queue"""
+    fds = []
+    try:
+        for _ in range(nb_queues):
+            fds.append(open_queue(name, IFF_MULTI_QUEUE if nb_queues > 1 else 0))
+        lab.run_in(None, f'ip link set {name} mtu {mtu} txqueuelen {QUEUE}')
+        with open(f'/proc/sys/net/ipv6/conf/{name}/disable_ipv6', 'w', encoding='ascii') as file:
+            file.write('1')    # the host must send nothing on the tap
+    except (LabError, OSError) as error:
+        for fd in fds:
+            os.close(fd)
+        raise LabError(f'no tap {name}: {error.strerror}') if isinstance(error, OSError) else error
+    return fds
 
 
 class Guest:
     """One guest; also a context manager. `console` is the file for the output of its kernel, None: no file."""
 
     arguments = ''    # additional words for the kernel's command line
+    modules = RXE     # the set of modules of its initramfs
+    machine = 'pc'    # QEMU's name of an x86 machine
     memory = MEMORY
-    root = '/'    # the folder of the host that is the guest's root
+    nb_queues = 1     # queues of the data tap
+    root = '/'        # the folder of the host that is the guest's root
 
     def __init__(self, name, number, kernel='stable', tap=None, control_bridge='ctl', mtu=LINK_MTU, console=None):
         self.name = name
@@ -159,43 +179,49 @@ class Guest:
     def __exit__(self, *_):
         self.stop()
 
-    def qemu_words(self, control, data):
-        """The words that start qemu, with these descriptors of the taps."""
+    def qemu_words(self, control, *data):
+        """The words that start qemu, with these descriptors of the taps: one of the control network, and one for each
+        queue of the data network."""
         # One CPU, and room for another. For a single CPU TCG omits the barriers of atomic instructions. Then a
         # notification of a virtio queue is lost now and then, and the queue makes no progress.
-        words, options = machine(self.kernel)
+        words, options = machine_words(self.kernel, self.machine)
         options += ' quiet panic=-1 mitigations=off nokaslr audit=0 net.ifnames=0'
-        tree, iommu = [], ''
+        tree = []
         if self.kernel == ARM64:
             options += ' guest_has_tree=yes'
             tree = ['-fsdev', f'local,id=tree,path={TOP},security_model=none,readonly=on,multidevs=remap',
                     '-device', 'virtio-9p-pci,fsdev=tree,mount_tag=tree']
-            iommu = ',iommu_platform=on,disable-legacy=on'
         return [
             qemu(self.kernel), *words, '-m', str(self.memory), '-smp', '1,maxcpus=2', '-name', self.name,
             '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
             '-chardev', 'file,id=console,path=/dev/stdout,append=on', '-serial', 'chardev:console',
-            '-kernel', os.path.join(CACHE, self.kernel, 'vmlinux'), '-initrd', initrd(self.kernel),
+            '-kernel', os.path.join(boot_files(self.kernel, self.modules), 'vmlinux'),
+            '-initrd', initrd(self.kernel, self.modules),
             '-append', f'{options} guest_name={self.name} guest_number={self.number} guest_tree={TOP} {self.arguments}',
             '-fsdev', f'local,id=root,path={self.root},security_model=none,readonly=on,multidevs=remap',
             '-device', 'virtio-9p-pci,fsdev=root,mount_tag=root', *tree,
             '-netdev', f'tap,id=control,fd={control}',
             '-device', f'virtio-net-pci,netdev=control,romfile=,mac=02:00:00:00:01:{self.number:02x}',
-            '-netdev', f'tap,id=data,fd={data}',
-            '-device', f'virtio-net-pci,netdev=data,romfile=,mac=02:00:00:00:02:{self.number:02x},'
-                       f'host_mtu={self.mtu},rx_queue_size=1024{iommu}',
+            *self.data_device(*data),
         ]
+
+    def data_device(self, *taps):
+        """The words for the device of the data network, with the descriptors of the queues of its tap."""
+        iommu = ',iommu_platform=on,disable-legacy=on' if self.kernel == ARM64 else ''
+        return ['-netdev', f'tap,id=data,fd={taps[0]}',
+                '-device', f'virtio-net-pci,netdev=data,romfile=,mac=02:00:00:00:02:{self.number:02x},'
+                           f'host_mtu={self.mtu},rx_queue_size=1024{iommu}']
 
     def launch(self):
         """Start qemu and do not wait."""
-        why = lacking(self.kernel)
+        why = lacking(self.kernel, self.modules)
         if why:
             raise LabError(why)
         self.began = self.console.seek(0, os.SEEK_END)
         taps = []
         try:
-            for name, mtu in (self.control_tap, CONTROL_MTU), (self.tap, self.mtu):
-                taps.append(open_tap(self.lab, name, mtu))
+            taps += open_tap(self.lab, self.control_tap, CONTROL_MTU)
+            taps += open_tap(self.lab, self.tap, self.mtu, self.nb_queues)
             self.lab.run_in(None, f'ip link set {self.control_tap} master {self.control_bridge} up')
             self.qemu = self.lab.start(self.qemu_words(*taps), stdin=subprocess.DEVNULL, stdout=self.console,
                                        stderr=self.console, pass_fds=taps)

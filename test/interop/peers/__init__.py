@@ -75,6 +75,10 @@ class Peer:
         """Counters of the device by name. Those with names of rxe and mlx5 are compared with the capture."""
         return {}
 
+    def faults(self):
+        """Faults that the host of the peer has noticed since the last call, as texts: each makes the cell fail."""
+        return []
+
     def version(self):
         """Text about the version of the peer, for the matrix."""
         return ''
@@ -95,6 +99,8 @@ PEERS = {
     'rxe': ('rxe', 'Rxe', {'kernel': 'stable'}),
     'rxe-backports': ('rxe', 'Rxe', {'kernel': 'backports'}),
     'udp': ('udp', 'Udp', {}),
+    **{f'{nic}-{iova}': ('nic', 'NicPeer', {'nic': nic, 'iova': iova})
+       for nic in ('e1000', 'e1000e', 'igb', 'vmxnet3', 'virtio', 'virtio4') for iova in ('va', 'pa')},
 }
 
 

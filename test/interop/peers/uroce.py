@@ -59,18 +59,25 @@ class Uroce(ActorPeer):
     words = ActorPeer.words | {'CM'}
     def __init__(self, number, network, log, port):
         super().__init__(number, network, log)
-        self.make_port, self.driver, self.keys = PORTS[port]
+        self.make_port, self.driver, self.keys = PORTS.get(port, (None, None, None))
         self.has_counters = False    # the program has opened its device
 
-    def options(self):
-        """The options of uroce-run for this port."""
-        interface = self.network.port(self.number)
+    def device(self):
+        """The device of the port, with its keys."""
         if self.driver == 'udp':
-            return ['--dev', ','.join(['udp', *[f'addr={address}' for address in self.network.addresses(self.number)]]),
-                    '--eal', '--no-pci']
+            return ','.join(['udp', *[f'addr={address}' for address in self.network.addresses(self.number)]])
         addresses = [] if self.driver == 'net_af_xdp' else self.network.addresses(self.number)
-        device = ','.join([f'{self.driver}0', *[f'addr={address}' for address in addresses]])
-        return ['--dev', device, '--eal', f'--no-pci --vdev={self.driver}0,iface={interface}{self.keys}']
+        return ','.join([f'{self.driver}0', *[f'addr={address}' for address in addresses]])
+
+    def eal(self):
+        """The options of EAL that make the port."""
+        if self.driver == 'udp':
+            return ['--no-pci']
+        return ['--no-pci', f'--vdev={self.driver}0,iface={self.network.port(self.number)}{self.keys}']
+
+    def spawn(self, command, **options):
+        """Start a program where the port is. @return a subprocess.Popen with these options"""
+        return self.network.lab.start(command, **options)
 
     def start(self):
         if self.program and not os.path.exists(os.path.join(TOP, self.path())):
@@ -88,7 +95,8 @@ class Uroce(ActorPeer):
                             stderr=self.log))
 
     def run(self, command, **options):
-        return self.network.lab.start([RUN, *self.options(), '--', *command], **options)
+        words = ['--dev', self.device(), '--eal', ' '.join(self.eal())]
+        return self.spawn([RUN, *words, '--', *command], **options)
 
     @property
     def control_address(self):

@@ -38,6 +38,13 @@ def scenario(needs=('RC',), mtus=(1024,), both=True, short=False, clean=True, se
     return register
 
 
+def add_folder(folder, *modules):
+    """Let load() load modules of another folder, too."""
+    global MODULES    # pylint: disable=global-statement
+    __path__.append(folder)
+    MODULES += modules
+
+
 def load():
     for module in MODULES:
         importlib.import_module(f'scenarios.{module}')
