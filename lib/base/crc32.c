@@ -39,7 +39,7 @@ uroce_crc32(uint32_t state, const void *data, size_t len)
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul(state, data, len);
 #elif UROCE_CRC32_HAS_ARM64
-	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+	if (len <= ARM64_LEN_MAX)
 		return uroce_crc32_arm64(state, data, len);
 #endif
 	return uroce_crc32_isal(state, data, len);
@@ -54,7 +54,7 @@ uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len)
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul_copy(state, dst, src, len);
 #elif UROCE_CRC32_HAS_ARM64
-	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+	if (len <= ARM64_LEN_MAX)
 		return uroce_crc32_arm64_copy(state, dst, src, len);
 #endif
 	return uroce_crc32_isal_copy(state, dst, src, len);
@@ -70,7 +70,7 @@ uroce_crc32_masked(uint32_t state, const void *data, size_t len,
 	if (len <= CLMUL_LEN_MAX && uroce_crc32_can_clmul())
 		return uroce_crc32_clmul_masked(state, data, len, mask);
 #elif UROCE_CRC32_HAS_ARM64
-	if (len <= ARM64_LEN_MAX && uroce_crc32_has_insns)
+	if (len <= ARM64_LEN_MAX)
 		return uroce_crc32_arm64_masked(state, data, len, mask);
 #endif
 	return uroce_crc32_isal_masked(state, data, len, mask);

@@ -3,7 +3,8 @@
 /*
  * CRC-32 by the CRC instructions of 64-bit Arm, 8 bytes at a time. A CPU begins such an instruction
  * in each cycle, but the next one of the same CRC waits for its result. So this kernel is for short
- * data: long data is faster by carry-less multiplication, which ISA-L has.
+ * data: long data is faster by carry-less multiplication, which ISA-L has. The instructions are
+ * optional before Armv8.1, but DPDK does not start on a CPU without them.
  *
  * One function body serves three purposes, as in crc32_x86.c. A null pointer for `dst` or `mask` is
  * a constant there, and the compiler removes the code that uses the pointer.
@@ -14,20 +15,10 @@
 #if UROCE_CRC32_HAS_ARM64
 
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/crc32.h"
 
 #define BODY static inline __attribute__((always_inline))
-
-bool uroce_crc32_has_insns;
-
-/* The instructions are optional before Armv8.1. */
-__attribute__((constructor)) static void
-find_insns(void)
-{
-	uroce_crc32_has_insns = getauxval(AT_HWCAP) & HWCAP_CRC32;
-}
 
 /* The part of the data that the CRC does not cover yet, with its copy and its mask. */
 struct rest {

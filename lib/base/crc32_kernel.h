@@ -66,12 +66,7 @@ uint32_t uroce_crc32_vclmul_masked(uint32_t state, const void *data, size_t len,
 
 #if UROCE_CRC32_HAS_ARM64
 
-/*
- * Whether the processor can run the CRC-32 kernel that uses the CRC instructions of Arm, 8 bytes at
- * a time. Processors since Armv8.1 can. Constant after the start of the program.
- */
-extern bool uroce_crc32_has_insns;
-
+/* CRC-32 kernel that uses the CRC instructions of Arm, 8 bytes at a time. */
 uint32_t uroce_crc32_arm64(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_arm64_copy(uint32_t state, void *dst, const void *src, size_t len);
 uint32_t uroce_crc32_arm64_masked(uint32_t state, const void *data, size_t len,

@@ -63,7 +63,7 @@ can_run(const struct kernel *kernel)
 		return uroce_crc32_can_vclmul();
 #elif UROCE_CRC32_HAS_ARM64
 	if (kernel->sum == uroce_crc32_arm64)
-		return uroce_crc32_has_insns;
+		return true;
 #endif
 	return kernel->sum == uroce_crc32_isal;
 }

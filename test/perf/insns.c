@@ -32,12 +32,9 @@ static const struct {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 } cases[] = {
-	{ "WRITE 8 B", IBV_WR_RDMA_WRITE, 8 },
-	{ "SEND 8 B", IBV_WR_SEND, 8 },
-	{ "READ 8 B", IBV_WR_RDMA_READ, 8 },
-	{ "WRITE 4 KiB", IBV_WR_RDMA_WRITE, 4096 },
-	{ "SEND 4 KiB", IBV_WR_SEND, 4096 },
-	{ "READ 4 KiB", IBV_WR_RDMA_READ, 4096 },
+	{ "WRITE 8 B", IBV_WR_RDMA_WRITE, 8 }, { "SEND 8 B", IBV_WR_SEND, 8 },
+	{ "READ 8 B", IBV_WR_RDMA_READ, 8 },   { "WRITE 4 KiB", IBV_WR_RDMA_WRITE, 4096 },
+	{ "SEND 4 KiB", IBV_WR_SEND, 4096 },   { "READ 4 KiB", IBV_WR_RDMA_READ, 4096 },
 };
 
 static struct ibv_send_wr wr[LIST_LEN];

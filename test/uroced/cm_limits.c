@@ -613,6 +613,11 @@ main(void)
 		TEST(connections__that_are_not_closed_count),
 	};
 
+	if (getenv("UROCE_EMULATED")) {
+		printf("1..0 # SKIP an emulated CPU takes minutes for the floods\n");
+		return 0;
+	}
+
 	if (rig_start() < 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

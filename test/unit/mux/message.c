@@ -139,6 +139,10 @@ message__that_is_not_well_formed_is_refused(void **state)
 	int fd;
 
 	(void)state;
+	if (getenv("UROCE_EMULATED")) {
+		print_message("# qemu-user keeps descriptors that are too many for a message\n");
+		skip();
+	}
 	before = nb_open();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		memset(&out, 0, sizeof(out));
