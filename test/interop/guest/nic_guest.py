@@ -78,8 +78,10 @@ class NicGuest(Guest):
         if self.nic.is_virtio:
             keys += f',host_mtu={self.mtu}' + (',disable-legacy=on,iommu_platform=on' if self.iova == 'va' else '')
         fds = f'fd={taps[0]}' if len(taps) == 1 else f'fds={":".join(map(str, taps))}'
-        return [*(['-device', IOMMU] if self.iova == 'va' else []), '-qmp', f'unix:{self.lab.path("qmp")},server=on,wait=off', '-netdev', f'tap,id=data,{fds}', '-device',
-                f'{self.nic.device},id=nic,netdev=data,addr={SLOT:#x},romfile=,mac=02:00:00:00:02:{self.number:02x}{keys}']
+        monitor = f'unix:{self.lab.path("qmp")},server=on,wait=off'
+        nic = f'{self.nic.device},id=nic,netdev=data,addr={SLOT:#x},romfile=,mac=02:00:00:00:02:{self.number:02x}{keys}'
+        return [*(['-device', IOMMU] if self.iova == 'va' else []), '-qmp', monitor, '-netdev', f'tap,id=data,{fds}',
+                '-device', nic]
 
     def set_link(self, is_up):
         """Let the cable of the NIC be plugged, or not."""

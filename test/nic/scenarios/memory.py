@@ -25,7 +25,8 @@ def perf(s, test, *flags, of_nic=()):
     """Run uroce-perf at both ends, which checks every byte. The flags `of_nic` are for the end with the NIC."""
     def words(peer, *more):
         own = of_nic if isinstance(peer, NicPeer) else ()
-        return [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', test, '--verify', '--qp-timeout=18', *flags, *own, *more]
+        return [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', test, '--verify', '--qp-timeout=18', *flags, *own,
+                *more]
 
     serving = s.start(s.b, words(s.b), is_own=True)
     s.await_line(serving, 'waiting for a client', SECONDS)
@@ -55,7 +56,8 @@ def register_memory(name, text, *flags, path=None, short=False):
 
 
 register_memory('malloc', 'memory of malloc()', short=True)
-for NAME, TEXT, PATH in ('file', 'a file that is mapped', '/var/tmp/uroce-nic'), ('shared', 'shared memory', '/dev/shm/uroce-nic'):
+for NAME, TEXT, PATH in ('file', 'a file that is mapped', '/var/tmp/uroce-nic'), \
+        ('shared', 'shared memory', '/dev/shm/uroce-nic'):
     register_memory(NAME, TEXT, f'--mmap={PATH}', path=PATH)
 register_memory('hugepages', 'hugepages of the program', '--use_hugepages')
 
@@ -114,4 +116,3 @@ def deregister_in_flight(s):
         nb_frames += 1
     expect(len(seed_of) == NB_ROUNDS, 'a QPN was used twice')
     expect(0 < nb_frames, 'no frame has left')
-    s.wire.ask('clear')
