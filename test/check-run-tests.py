@@ -36,7 +36,7 @@ echo '5 passed, 0 failed, 0 skipped'
 PRETENDED = {
     'bin': 'meson ninja pkg-config gcc clang git gcovr spin aarch64-linux-gnu-gcc qemu-aarch64-static tshark unshare setarch',
     'devtools': 'check-all run-meson-tests check-install build-aarch64 coverage fuzz',
-    'test/mutants': 'run-mutants', 'test/models': 'run-models', 'test/lab': 'every-port.sh captures',
+    'test/mutants': 'run-mutants', 'test/models': 'run-models run-litmus', 'test/lab': 'every-port.sh captures',
     'test/failures': 'failures.py survivors.py', 'test/docs': 'run-blocks',
 }
 FAST = ['check-all', 'unit-gcc', 'unit-asan', 'sim', 'capture', 'dpdk', 'verbs', 'apps', 'uroced', 'fuzz-frames', 'ibverbs',
@@ -104,6 +104,7 @@ def check_tiers(tree):
     names = suites(every)
     expect('--all: the fast tier', set(FAST) <= set(names))
     expect('each suite once', len(set(names)) == len(names) and len(names) > len(FAST) + 10)
+    expect('but no suite of the tier named', not {'nic', 'arm64', 'arm64-guest'} & set(names))
     expect('it needs many packages', 'packages: many\n' in calls)
     expect('the fast tier first', last_fast_start(calls) < len(FAST) + 3)
     expect('a sum of the fast tier', re.search(r'^ +the fast tier: \d+ passed, 2 failed, ', every, re.MULTILINE) is not None)
@@ -133,7 +134,7 @@ def check_words(tree):
     status, output, calls = tree.run('--list')
     lines = output.splitlines()
     expect('--list: each suite with its tier', status == 0 and not calls and all(
-        line.split()[1] in ('fast', 'all') for line in lines) and [
+        line.split()[1] in ('fast', 'all', 'named') for line in lines) and [
             line.split()[0] for line in lines if line.split()[1] == 'fast'] == FAST)
     with open(tree.script, encoding='utf-8') as file:
         functions = {name.replace('_', '-') for name in re.findall(r'^suite_(\w+)\(\)', file.read(), re.MULTILINE)}
