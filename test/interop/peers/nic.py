@@ -3,14 +3,14 @@
 
 import json
 import os
-import subprocess
 
 from guest import NIC, build
 from network import CONTROL, DATA_MTU
 from nic_guest import ADDRESS, NICS, NicGuest, lacking_nic
 from peers import Missing
+from peers.in_guest import InGuest
 from peers.uroce import Uroce
-from uroce_ports import TOP, stop
+from uroce_ports import TOP
 
 KERNEL = 'stable'
 COUNTERS = f'python3 -I -S {os.path.join(TOP, "test/interop/guest/counters.py")}'
@@ -19,12 +19,11 @@ ADDRESS_0 = 'fault addr 0x0 '    # the driver vmxnet3 leaves addresses of option
 NB_WORKERS = 2    # of a NIC that has several queues
 
 
-class NicPeer(Uroce):
+class NicPeer(InGuest, Uroce):
     def __init__(self, number, network, log, nic, iova):
         super().__init__(number, network, log, port=None)
         self.nic = nic
         self.iova = iova
-        self.guest = None
 
     def prepare(self):
         why = build(KERNEL, self.log, NIC) or lacking_nic(self.nic)
@@ -56,30 +55,6 @@ class NicPeer(Uroce):
 
     def spawn(self, command, **options):
         return self.guest.run(command, **options)
-
-    @property
-    def control_address(self):
-        return self.guest.address
-
-    def kernel_file(self, path):
-        return self.guest.output(f'cat {path}')
-
-    def finish(self):
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            stop(self.process)
-
-    def stop(self):
-        if self.guest:
-            self.end()
-            self.guest.stop()
-            self.guest = None
-
-    def restart(self):
-        self.end()
-        if self.program:
-            self.begin_program()
 
     def counters(self):
         return json.loads(self.guest.output(COUNTERS))

@@ -9,7 +9,8 @@ from guest import CACHE, Guest, build
 from network import CONTROL, DATA_MTU
 from peers import Missing
 from peers.actor import ActorPeer
-from uroce_ports import TOP, stop
+from peers.in_guest import InGuest
+from uroce_ports import TOP
 
 # Commands that print processes which hang in the kernel, and whether the interface still sends frames.
 STATE = ('for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/comm $p/stack; done; '
@@ -17,7 +18,7 @@ STATE = ('for p in /proc/[0-9]*; do ! grep -q "^State:.D" $p/status || cat $p/co
 COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
 
 
-class Rxe(ActorPeer):
+class Rxe(InGuest, ActorPeer):
     words = ActorPeer.words | {'CM', 'MRA'}    # MRA: it sends one if its user is slow
     device = 'rxe0'
     quirks = {
@@ -36,7 +37,6 @@ class Rxe(ActorPeer):
     def __init__(self, number, network, log, kernel):
         super().__init__(number, network, log)
         self.kernel = kernel
-        self.guest = None
 
     def prepare(self):
         why = build(self.kernel, self.log)
@@ -63,31 +63,10 @@ class Rxe(ActorPeer):
     def run(self, command, **options):
         return self.guest.run(command, **options)
 
-    @property
-    def control_address(self):
-        return self.guest.address
-
-    def kernel_file(self, path):
-        return self.guest.output(f'cat {path}')
-
-    def finish(self):
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            stop(self.process)
-
-    def stop(self):
-        if self.guest:
-            self.end()
-            self.guest.stop()
-            self.guest = None
-
     def restart(self):
         """Start a new actor in the same guest. First log the processes that hang in the kernel: they stay there."""
         self.log.write(f'state of the guest:\n{self.guest.output(STATE)}')
-        self.end()
-        if self.program:
-            self.begin_program()
+        super().restart()
 
     def call(self, operation, **words):
         # The guest's IP layer drops datagrams to a group that no socket of the guest has joined.
