@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * CRC-32 by the CRC instructions of 64-bit Arm, 8 bytes at a time. A CPU begins such an instruction
- * in each cycle, but the next one of the same CRC waits for its result. So this kernel is for short
- * data: long data is faster by carry-less multiplication, which ISA-L has. The instructions are
- * optional before Armv8.1, but DPDK does not start on a CPU without them.
+ * CRC-32 by the CRC instructions of 64-bit Arm, 8 bytes at a time. Each CRC instruction needs the
+ * result of the previous one, so a CPU cannot overlap them. Therefore this kernel is for short data:
+ * for long data the carry-less multiplication of ISA-L is faster. The CRC instructions are optional
+ * before Armv8.1, but DPDK does not start on a CPU without them.
  *
  * One function body serves three purposes, as in crc32_x86.c. A null pointer for `dst` or `mask` is
  * a constant there, and the compiler removes the code that uses the pointer.

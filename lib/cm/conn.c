@@ -216,8 +216,8 @@ uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now
 
 /*
  * Handle an MRA of the peer: wait longer, by the service timeout of the MRA. A REQ is not repeated
- * in this time, because the peer repeats its REP. But nobody repeats an RTU: the peer repeats it only
- * when it receives a repeated REP. So a REP is repeated, at longer intervals.
+ * in this time, because the peer repeats its REP. No timer repeats an RTU: the peer sends another
+ * RTU only in reply to a repeated REP. So a REP is repeated, at longer intervals.
  */
 static void
 stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
