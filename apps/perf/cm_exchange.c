@@ -28,6 +28,8 @@
  * peer
  */
 #define ALIVE_MS 1000
+/* limit in milliseconds for the wait until the last line has arrived, which only a fault exceeds */
+#define FLUSH_MS 30000
 /* limit in milliseconds for the wait until the peer has confirmed the end of the connection */
 #define CLOSE_MS   2000
 #define POLL_BATCH 8
@@ -171,8 +173,11 @@ receive_bytes(struct exchange *exchange, char *bytes, size_t room)
 	take_completions(state);
 	if (message == state->arrived) {
 		look(state);
-		return state->is_broken ? -1 : 0;
+		/* the peer may have sent its last line and disconnected since the first poll */
+		take_completions(state);
 	}
+	if (message == state->arrived)
+		return state->is_broken ? -1 : 0;
 	size_t left = state->in_len[message % SLOTS] - state->taken_len;
 	size_t nb = left < room ? left : room;
 	memcpy(bytes, state->in[message % SLOTS] + state->taken_len, nb);
@@ -205,11 +210,12 @@ static void
 close_connection(struct exchange *exchange)
 {
 	struct cm_exchange *state = exchange->state;
-	uint64_t deadline = rte_rdtsc() + ticks(CLOSE_MS);
+	uint64_t deadline = rte_rdtsc() + ticks(FLUSH_MS);
 
 	while (state->posted != state->completed && rte_rdtsc() < deadline && wait_on(state))
 		;
 	(void)uroce_cm_disconnect(state->id);
+	deadline = rte_rdtsc() + ticks(CLOSE_MS);
 	while (!cm_is_disconnected(state->cm) && rte_rdtsc() < deadline)
 		endpoint_drive(state->cm->endpoint);
 	state->cm->exchange = NULL;

@@ -25,6 +25,8 @@
  */
 #define SETTLE_US  20000
 #define PROGRESS_S 1
+/* seconds that the CPU may be with other programs while requests complete in error */
+#define HANG_S 30
 
 /* --- requests -------------------------------------------------------------------------------- */
 
@@ -309,16 +311,27 @@ is_receiving_over(struct transfer *transfer)
 }
 
 /*
+ * Get the limit in seconds for the completion of all requests after an error: the time of the
+ * retransmissions, and HANG_S more, because another program may have the CPU meanwhile. With an ACK
+ * timeout of 0, requests to a peer that is gone never complete, so the limit is short.
+ */
+static double
+drain_limit(const struct options *opt)
+{
+	double ack_s = 4.096e-6 * ldexp(1, (int)opt->timeout_code);
+
+	return opt->timeout_code == 0 ? 1 : HANG_S + 4 * ack_s * (double)(opt->retry_cnt + 1);
+}
+
+/*
  * Wait for the completions of all requests after an error or after the peer has ended. Every
  * request completes, with success or in error.
  */
 static void
 drain(struct transfer *transfer)
 {
-	const struct options *opt = transfer->session->opt;
-	double ack_s = 4.096e-6 * ldexp(1, (int)opt->timeout_code);
-	double limit_s = 1 + 4 * ack_s * (double)(opt->retry_cnt + 1);
-	uint64_t deadline = rte_rdtsc() + (uint64_t)(limit_s * (double)rte_get_tsc_hz());
+	const double limit_s = drain_limit(transfer->session->opt);
+	const uint64_t deadline = rte_rdtsc() + (uint64_t)(limit_s * (double)rte_get_tsc_hz());
 
 	while (transfer->completed < transfer->posted && rte_rdtsc() < deadline && !stop_is_asked())
 		if (take_completions(transfer) < 0)
