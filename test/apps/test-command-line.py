@@ -96,7 +96,7 @@ NO_MEMORY = ['--no-huge', '-m', '1000000000']
 VERSIONS = r'uroce [0-9.]+, DPDK [0-9.]+, rdma-core [0-9.]+'
 TOOLS = ['usertools/' + name for name in ('quickstart', 'run-tests', 'uroce-doctor', 'uroce-lab', 'uroce-netdev',
                                           'uroce-run', 'uroce-stat')]
-TOOLS += ['bench/uroce-bench-' + name for name in ('all', 'cm', 'idle', 'machines', 'ratio', 'sockets', 'stages')]
+TOOLS += ['bench/uroce-bench-' + name for name in ('all', 'cm', 'idle', 'machines', 'ratio', 'sockets', 'stages', 'udp')]
 
 
 def common(build):
