@@ -2,7 +2,7 @@
 
 /*
  * Tests a connection manager that has hostile clients, beside two good clients that connect to each
- * other.
+ * other, and one that gets no CPU.
  *
  *	test-uroced-cm_attacks UROCED
  */
@@ -36,6 +36,7 @@
 /* ids that an attacker names: those of the good clients are among the first ones */
 #define NB_IDS 64u
 #define FLOOD  500u
+#define SLOW_S 7 /* time in seconds for which the connection manager gets no CPU */
 
 static struct daemon daemon_ = { .pid = 0 };
 static struct cm_end a, b;
@@ -325,11 +326,47 @@ attackers__disturb_no_connection(void **state)
 	}
 }
 
+static pid_t slow_manager;
+
+static void
+continue_manager(int signal)
+{
+	(void)signal;
+	(void)kill(slow_manager, SIGCONT);
+}
+
+/*
+ * A connection manager that gets no CPU for some seconds delays a request, and the client keeps its
+ * ids.
+ */
+static void
+manager__that_is_slow_takes_no_id(void **state)
+{
+	struct user_link link;
+
+	(void)state;
+	cm_end_open(&b, daemon_.socket);
+	cm_end_open(&a, daemon_.socket);
+	(void)user_listen(&b.user, PORT, 0);
+	link = cm_end_connect(&a, &b, PORT);
+	slow_manager = process_await_manager(daemon_.pid);
+	assert_ptr_not_equal(signal(SIGALRM, continue_manager), SIG_ERR);
+	assert_int_equal(kill(slow_manager, SIGSTOP), 0);
+	(void)alarm(SLOW_S);
+	(void)user_listen(&b.user, PORT + 1, 0);
+	user_expect_none(&a.user);
+	user_expect_none(&b.user);
+	cm_end_exchange(&a, &b);
+	cm_end_disconnect(&a, &b, &link);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(attackers__disturb_no_connection, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(manager__that_is_slow_takes_no_id, set_up,
 						tear_down),
 	};
 

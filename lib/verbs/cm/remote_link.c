@@ -23,7 +23,11 @@
 #include "datapath/log.h"
 #include "datapath/uroced/mux_client.h"
 
-#define REPLY_S 5 /* maximum time to wait for a reply of the connection manager, in seconds */
+/*
+ * Maximum time in seconds to wait for a reply of the connection manager, which only a hang exceeds:
+ * the end of the connection takes all ids of this process with it.
+ */
+#define REPLY_S 60
 /*
  * Maximum time in seconds for which a request waits for a connection. uroced and its connection
  * manager need up to a second each to start, and several seconds on a busy machine.
