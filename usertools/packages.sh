@@ -23,7 +23,7 @@ packages_arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 # To run every test suite.
 packages_test_all="$packages_test
 	$packages_arm64 gcovr spin
-	netcat-traditional socat wget webfs jq"
+	netcat-traditional socat wget webfs jq fio"
 
 # To compare with other programs (uroce-bench-all), and to draw the results.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
