@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-TIMEOUT_S = 100
+TIMEOUT_S = 1200    # only a hang exceeds it
 STUB = '''#!/bin/bash
 echo "$(basename "$0") $*" >>"$CALLS"
 wait_for()

@@ -5,6 +5,7 @@
 
 #include <uroce_dv.h>
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #include "../dpdk/switch.h"
 
 #define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+/* a peer that gets no CPU for 3 s does not answer ARP, so the change to RTR fails */
+#define RTR_TRIES 20
 #define RING_LEN  4096
 /*
  * number of ring pairs of the cable: frames that one end sends on queue i arrive on queue i of the
@@ -334,8 +337,14 @@ to_rtr(const struct pair *pair, struct host *host, const struct host *peer)
 		.min_rnr_timer = 1, /* code of an RNR timer of 0.01 ms */
 		.ah_attr = ah_attr_to(peer, gid_index),
 	};
+	int ret;
 
-	return uroce_modify_qp(host->qp, &attr, IBV_QP_STATE | masks[host->qp->qp_type].rtr);
+	for (unsigned i = 0; i < RTR_TRIES; i++) {
+		ret = uroce_modify_qp(host->qp, &attr, IBV_QP_STATE | masks[host->qp->qp_type].rtr);
+		if (ret != ETIMEDOUT)
+			break;
+	}
+	return ret;
 }
 
 int
