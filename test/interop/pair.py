@@ -19,7 +19,7 @@ import sandbox  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, built, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-TIMEOUT = 90    # time limit in seconds for a pair
+TIMEOUT = 300    # time limit in seconds for a pair, which only a hang exceeds
 TRIES = 3
 GID = 1          # index of the address of the wire, or of the first configured address
 TRACED = 'terminated with signal'    # libpsm2, which libfabric loads, prints a backtrace below such a line
