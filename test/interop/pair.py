@@ -6,6 +6,7 @@ process runs in a container of its own, which has the uroce that is installed in
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,8 +20,10 @@ import sandbox  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, built, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-TIMEOUT = 300    # time limit in seconds for a pair, which only a hang exceeds
+TIMEOUT = 150    # time limit in seconds for a pair, which only a hang exceeds
 TRIES = 3
+# lines of uroce about a peer that did not answer in time
+LATE = re.compile('no reply to ARP|no response from the peer, after all retries|ADDR_ERROR, status -110')
 GID = 1          # index of the address of the wire, or of the first configured address
 TRACED = 'terminated with signal'    # libpsm2, which libfabric loads, prints a backtrace below such a line
 UDP_GID = 0      # the same for the port udp, which has no link-local address unless one is configured
@@ -170,16 +173,35 @@ def has_lost_datagram(command, statuses):
     return 'dgram' in command and None in statuses
 
 
+def is_late(lines):
+    """Whether an end gave up because its peer got no CPU for seconds, which lines of uroce say."""
+    return any(LATE.search(line) for line in lines)
+
+
+def has_lost_message(command, statuses):
+    """Whether an end waits for a message of UC, or has ended so. A busy end has no room for all messages, and UC does not
+    retransmit them.
+    """
+    return 'UC' in command and statuses != [0, 0]
+
+
 def run_again(port, libs, command, env):
-    """Run a command, and once more for a reason that the machine or the service may have, until it ends or it skips."""
+    """Run a command, and once more for a reason that the machine or the service may have. A test that has such a reason each
+    time skips if the reason is no fault of uroce, and fails otherwise.
+    """
     for _ in range(TRIES):
         statuses, said = run(port, libs, command, env)
         if has_lost_datagram(command, statuses):
             why = 'datagrams are not retransmitted, and one was lost'
         elif statuses != [0, 0] and has_no_clock(said):
             why = 'perftest could not measure the frequency of the CPU'
+        elif statuses != [0, 0] and (is_late(said[0] + said[1]) or has_lost_message(command, statuses)):
+            why = None
         else:
             return statuses, said
+        print('# run again:', why or 'a peer was late, or a message of UC was lost', *reasons_of(said[1])[-1:], flush=True)
+    if why is None:
+        return statuses, said
     raise LabError(f'{why}, {TRIES} times')
 
 
