@@ -7,8 +7,9 @@
  * The differences between the releases of DPDK that uroce supports, 22.11 and later. No other file
  * of the library depends on the release.
  *
- * Before release 23.11 DPDK marks its functions for interrupt sources and for the version as
- * experimental. A file that uses these functions includes this header before any header of DPDK.
+ * Before release 23.11 DPDK marks its functions for interrupt sources, for events of devices and for
+ * the version as experimental. A file that uses these functions includes this header before any
+ * header of DPDK.
  */
 
 #include <pthread.h>

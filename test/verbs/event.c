@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Asynchronous events: each event is delivered once to each context that it concerns. */
 
+#define ALLOW_EXPERIMENTAL_API /* for rte_dev_event_callback_process() */
+
 #include "net.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 
 static struct pair net;
@@ -327,9 +330,27 @@ expect_port_event(struct ibv_context *context, enum ibv_event_type type)
 	uroce_ack_async_event(&event);
 }
 
+/* Let the bus report that the device of the port is removed, as the PCI bus does with vfio-pci. */
+static void
+bus_removes(uint16_t port_id)
+{
+	struct rte_eth_dev_info info;
+
+	assert_int_equal(rte_eth_dev_info_get(port_id, &info), 0);
+	rte_dev_event_callback_process(rte_dev_name(info.device), RTE_DEV_EVENT_REMOVE);
+}
+
+static void
+expect_fatal(struct ibv_context *context)
+{
+	expect_port_event(context, IBV_EVENT_PORT_ERR);
+	expect_port_event(context, IBV_EVENT_DEVICE_FATAL);
+	expect_no_event(context);
+}
+
 /*
- * Stop and close the port. The library leaves this to the driver if the driver has reported that
- * the port was removed.
+ * Close the pair. The driver of a port that was removed still has mbufs of the device. So the port
+ * must be closed with its device.
  */
 static int
 teardown_removed(void **state)
@@ -338,31 +359,50 @@ teardown_removed(void **state)
 
 	(void)state;
 	pair_close(&net);
-	return rte_eth_dev_stop(port_id) || rte_eth_dev_close(port_id);
+	return rte_eth_dev_is_valid_port(port_id);
 }
 
 /*
- * If the port was removed, posted requests fail when the retries are used up, and the device can be
- * destroyed.
+ * Check a pair whose port of host a is removed: posted requests fail when the retries are used up.
+ * The removal is reported once, to each context.
  */
 static void
-device_fatal__comes_of_a_port_that_was_removed(void **state)
+expect_removal(void (*remove_port)(uint16_t port_id))
 {
 	struct ibv_context *other = uroce_open_device(net.a.device);
 	struct ibv_port_attr port;
 
-	(void)state;
 	pair_connect(&net);
-	driver_says(net.a.port_id, RTE_ETH_EVENT_INTR_RMV);
-	expect_port_event(net.a.context, IBV_EVENT_PORT_ERR);
-	expect_port_event(net.a.context, IBV_EVENT_DEVICE_FATAL);
-	expect_port_event(other, IBV_EVENT_PORT_ERR);
-	expect_port_event(other, IBV_EVENT_DEVICE_FATAL);
+	remove_port(net.a.port_id);
+	remove_port(net.a.port_id);
+	expect_fatal(net.a.context);
+	expect_fatal(other);
 	assert_int_equal(uroce_query_port(net.a.context, 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_DOWN);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(uroce_close_device(other), 0);
+}
+
+static void
+driver_removes(uint16_t port_id)
+{
+	driver_says(port_id, RTE_ETH_EVENT_INTR_RMV);
+}
+
+static void
+device_fatal__comes_of_a_port_that_was_removed(void **state)
+{
+	(void)state;
+	expect_removal(driver_removes);
+}
+
+/* Most drivers do not report a removal. Their bus does. */
+static void
+device_fatal__comes_of_a_device_that_its_bus_removes(void **state)
+{
+	(void)state;
+	expect_removal(bus_removes);
 }
 
 static void
@@ -393,6 +433,9 @@ main(void)
 		TEST(get__one_of_several_threads_has_an_event),
 		cmocka_unit_test_setup_teardown(device_fatal__comes_of_a_port_that_was_removed,
 						setup_impatient, teardown_removed),
+		cmocka_unit_test_setup_teardown(
+			device_fatal__comes_of_a_device_that_its_bus_removes, setup_impatient,
+			teardown_removed),
 		TEST(device_fatal__comes_of_a_driver_that_asks_for_a_reset),
 	};
 

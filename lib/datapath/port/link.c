@@ -9,6 +9,8 @@
  * So all pages are populated when the link comes up.
  */
 
+#include "datapath/dpdk.h"
+
 #include "datapath/port/link.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include <sys/mman.h>
 #include <rte_cycles.h>
 #include <rte_common.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_log.h>
 
@@ -94,11 +97,13 @@ uroce_link_set(struct uroce_port *port, bool is_up)
 	uroce_event_push(port->events, is_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, NULL);
 }
 
+/* Handle the removal of the port. Drivers and buses may report a removal several times. */
 static void
 set_gone(struct uroce_port *port)
 {
-	if (!atomic_exchange(&port->is_gone, true))
-		UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
+	if (atomic_exchange(&port->is_gone, true))
+		return;
+	UROCE_LOG(WARNING, port, "%s: the port was removed", port->name);
 	uroce_link_set(port, false);
 	uroce_event_push(port->events, IBV_EVENT_DEVICE_FATAL, NULL);
 }
@@ -132,8 +137,12 @@ is_link_up(struct uroce_port *port)
 void
 uroce_link_check(struct uroce_port *port)
 {
-	if (!uroce_port_is_gone(port) && !port->mux_client)
-		uroce_link_set(port, is_link_up(port));
+	if (uroce_port_is_gone(port) || port->mux_client)
+		return;
+	uroce_link_set(port, is_link_up(port));
+	/* The port may have been removed after is_link_up() has found that its link is up. */
+	if (uroce_port_is_gone(port))
+		uroce_link_set(port, false);
 }
 
 /*
@@ -173,6 +182,35 @@ on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *r
 	return 0;
 }
 
+/*
+ * Handle an event of the device of the port. EAL's interrupt thread calls this function. Most
+ * drivers do not report the removal of their device, but the PCI bus does: the kernel module
+ * vfio-pci asks the process to release the device.
+ */
+static void
+on_device_event(const char *device_name, enum rte_dev_event_type type, void *arg)
+{
+	(void)device_name;
+	if (type == RTE_DEV_EVENT_REMOVE)
+		set_gone(arg);
+}
+
+/*
+ * Watch the device of the port. The name of the device is kept, because the driver forgets the
+ * device when the port is closed.
+ */
+static void
+watch_device(struct uroce_port *port)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port->id, &info) < 0 || !info.device)
+		return;
+	(void)snprintf(port->device_name, sizeof(port->device_name), "%s",
+		       rte_dev_name(info.device));
+	(void)rte_dev_event_callback_register(port->device_name, on_device_event, port);
+}
+
 static const enum rte_eth_event_type watched[] = {
 	RTE_ETH_EVENT_INTR_LSC,
 	RTE_ETH_EVENT_INTR_RMV,
@@ -191,6 +229,7 @@ uroce_link_watch(struct uroce_port *port)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++)
 		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
+	watch_device(port);
 	port->has_callbacks = true;
 }
 
@@ -208,6 +247,9 @@ uroce_link_unwatch(struct uroce_port *port)
 		       -EAGAIN)
 			rte_delay_us_sleep(10);
 	}
+	while (rte_dev_event_callback_unregister(port->device_name, on_device_event, port) ==
+	       -EAGAIN)
+		rte_delay_us_sleep(10);
 	port->has_callbacks = false;
 }
 

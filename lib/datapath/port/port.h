@@ -218,6 +218,8 @@ struct uroce_port {
 	/* port ID of ethdev; RTE_MAX_ETHPORTS or above: the port is not an ethdev port */
 	uint16_t id;
 	char name[RTE_ETH_NAME_MAX_LEN];
+	/* name of the device whose events are watched; valid if has_callbacks */
+	char device_name[RTE_DEV_NAME_MAX_LEN];
 	const struct uroce_port_policy *policy;
 	uint8_t mac[6];
 	int socket_id;
@@ -252,7 +254,7 @@ struct uroce_port {
 	_Atomic uint64_t nb_downs; /* number of changes of the link from up to down */
 	atomic_bool has_been_up;
 	atomic_bool is_ready; /* the port is started, and bursts may be called */
-	atomic_bool is_gone;  /* the port was removed, and must not be accessed any more */
+	atomic_bool is_gone;  /* the port was removed, and can only be stopped and closed */
 };
 
 /**

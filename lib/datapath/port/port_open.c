@@ -277,7 +277,9 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 
 /*
  * Stop and close a port. The driver forgets the mempools of the library only when the port is
- * closed; until then AF_XDP's kernel side writes to them. A memif port stays open, because to close
+ * closed; until then AF_XDP's kernel side writes to them. This also holds for a port whose device
+ * was removed: its driver frees the mbufs of its queues, and a device behind vfio-pci works until
+ * the process releases the device. A memif port stays open, because to close
  * a memif server would free an interrupt source that EAL still uses. Only its sockets are closed.
  */
 static void
@@ -352,7 +354,7 @@ uroce_port_close(struct uroce_port *port)
 		uroce_mux_client_drain(port->mux_client);
 	uroce_mux_client_close(port->mux_client);
 	uroce_udp_port_close(port->udp);
-	if (port->is_configured && !uroce_port_is_gone(port)) {
+	if (port->is_configured) {
 		wait_for_peer(port);
 		stop_in_intr_thread(port);
 	}

@@ -15,14 +15,18 @@ from uroce_ports import LabError
 
 QEMU = qemu('stable')
 SLOT = 0x08    # the functions of an igb with SR-IOV need more numbers behind their own
-ADDRESS = f'0000:00:{SLOT:02x}.0'    # of the NIC in the guest
+# Address of the NIC in the guest. With an IOMMU the NIC is behind a PCI Express port, so that it can be unplugged.
+ADDRESSES = {'va': '0000:01:00.0', 'pa': f'0000:00:{SLOT:02x}.0'}
+PORT = f'pcie-root-port,id=upstream,bus=pcie.0,addr={SLOT:#x},chassis=1,slot=1'
 HUGEPAGES = 192    # of 2 MiB: for DPDK, and for programs
 DRIVERS = {'va': 'vfio-pci', 'pa': 'uio_pci_generic'}
 # 48 bits of address, as IOMMUs of servers have. DPDK uses virtual addresses only if all of them fit.
 IOMMU = 'intel-iommu,intremap=on,device-iotlb=on,aw-bits=48'
 BIND = '''
 device=/sys/bus/pci/devices/{address}
-mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages || exit 1
+if ! mountpoint -q /dev/hugepages; then
+	mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages || exit 1
+fi
 [ ! -e $device/driver ] || echo {address} >$device/driver/unbind || exit 1
 echo {driver} >$device/driver_override && echo {address} >/sys/bus/pci/drivers_probe
 [ "$(basename "$(readlink -f $device/driver)")" = {driver} ] && cat $device/vendor $device/device
@@ -71,27 +75,55 @@ class NicGuest(Guest):
         self.nic = NICS[nic]
         self.iova = iova
         self.nb_queues = self.nic.nb_queues
+        self.address_of_nic = ADDRESSES[iova]
         self.arguments = f'hugepagesz=2M hugepages={HUGEPAGES}' + (' intel_iommu=on iommu=pt' if iova == 'va' else '')
 
-    def data_device(self, *taps):
+    def device(self):
+        """The NIC, as an argument of QEMU's option -device."""
         keys = self.nic.keys
         if self.nic.is_virtio:
             keys += f',host_mtu={self.mtu}' + (',disable-legacy=on,iommu_platform=on' if self.iova == 'va' else '')
+        place = 'bus=upstream' if self.iova == 'va' else f'addr={SLOT:#x}'
+        return f'{self.nic.device},id=nic,netdev=data,{place},romfile=,mac=02:00:00:00:02:{self.number:02x}{keys}'
+
+    def data_device(self, *taps):
         fds = f'fd={taps[0]}' if len(taps) == 1 else f'fds={":".join(map(str, taps))}'
         monitor = f'unix:{self.lab.path("qmp")},server=on,wait=off'
-        nic = f'{self.nic.device},id=nic,netdev=data,addr={SLOT:#x},romfile=,mac=02:00:00:00:02:{self.number:02x}{keys}'
-        return [*(['-device', IOMMU] if self.iova == 'va' else []), '-qmp', monitor, '-netdev', f'tap,id=data,{fds}',
-                '-device', nic]
+        return [*(['-device', IOMMU, '-device', PORT] if self.iova == 'va' else []), '-qmp', monitor,
+                '-netdev', f'tap,id=data,{fds}', '-device', self.device()]
 
     def set_link(self, is_up):
         """Let the cable of the NIC be plugged, or not."""
+        self.ask('set_link', name='nic', up=is_up)
+
+    def ask(self, command, **arguments):
+        """The response of the monitor to one command."""
         monitor = Monitor(self.lab.path('qmp'))
-        monitor.do('set_link', name='nic', up=is_up)
-        monitor.close()
+        try:
+            return monitor.do(command, **arguments)
+        finally:
+            monitor.close()
+
+    def unplug(self):
+        """Ask the guest to release the NIC."""
+        self.ask('device_del', id='nic')
+
+    def is_plugged(self):
+        """Whether QEMU still has the NIC: after unplug(), until the guest has released it."""
+        return 'nic' in (device['name'] for device in self.ask('qom-list', path='/machine/peripheral'))
+
+    def plug(self):
+        """Plug a new NIC after the removal of the old one, and bind it."""
+        said = self.ask('human-monitor-command', **{'command-line': f'device_add {self.device()}'})
+        if said:
+            raise LabError(f'qemu: device_add: {said.strip()}')
+        self.output(f'until [ -e /sys/bus/pci/devices/{self.address_of_nic}/vendor ]; do sleep 0.1; done')
+        self.bind()
 
     def bind(self):
-        """Bind the NIC to its driver, after the guest has booted."""
+        """Bind the NIC to its driver, after the guest has booted or the NIC was plugged."""
+        address = self.address_of_nic
         try:
-            self.output(BIND.format(address=ADDRESS, driver=DRIVERS[self.iova]))
+            self.output(BIND.format(address=address, driver=DRIVERS[self.iova]))
         except LabError as error:
-            raise LabError(f'{ADDRESS} cannot be bound to {DRIVERS[self.iova]}: {error}') from error
+            raise LabError(f'{address} cannot be bound to {DRIVERS[self.iova]}: {error}') from error

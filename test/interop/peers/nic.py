@@ -6,7 +6,7 @@ import os
 
 from guest import NIC, build
 from network import CONTROL, DATA_MTU
-from nic_guest import ADDRESS, NICS, NicGuest, lacking_nic
+from nic_guest import ADDRESSES, NICS, NicGuest, lacking_nic
 from peers import Missing
 from peers.in_guest import InGuest
 from peers.uroce import Uroce
@@ -47,11 +47,11 @@ class NicPeer(InGuest, Uroce):
         keys = [f'addr={address}' for address in self.network.addresses(self.number)]
         if NICS[self.nic].nb_queues > 1:
             keys.append(f'workers={NB_WORKERS}')
-        return ','.join([ADDRESS, *keys])
+        return ','.join([ADDRESSES[self.iova], *keys])
 
     def eal(self):
         more = NICS[self.nic].vfio_eal if self.iova == 'va' else ()
-        return ['-a', ADDRESS, f'--iova-mode={self.iova}', '--in-memory', *more]
+        return ['-a', ADDRESSES[self.iova], f'--iova-mode={self.iova}', '--in-memory', *more]
 
     def spawn(self, command, **options):
         return self.guest.run(command, **options)
