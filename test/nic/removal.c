@@ -23,6 +23,7 @@
 
 #include <pthread.h>
 #include <dirent.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -300,6 +301,7 @@ play_round(const struct side *side, unsigned round)
 struct usage {
 	unsigned nb_fds;
 	unsigned nb_allocs; /* blocks of EAL's heaps */
+	size_t nb_bytes;    /* bytes that malloc() has given */
 };
 
 static struct usage
@@ -312,6 +314,7 @@ usage_now(void)
 	while (readdir(dir))
 		usage.nb_fds++;
 	closedir(dir);
+	usage.nb_bytes = mallinfo2().uordblks;
 	for (int i = 0; i < (int)rte_socket_count(); i++) {
 		struct rte_malloc_socket_stats stats;
 
@@ -371,8 +374,10 @@ run_client(struct side *side, const char *spec, unsigned nb_rounds)
 		      usage.nb_fds, round, first.nb_fds);
 		check(usage.nb_allocs == first.nb_allocs, "%u blocks after round %u, not %u",
 		      usage.nb_allocs, round, first.nb_allocs);
-		printf("gone %u: %u descriptors, %u blocks, %u requests of other devices\n", round,
-		       usage.nb_fds, usage.nb_allocs, atomic_load(&cable.nb_done));
+		printf("gone %u: %u descriptors, %u blocks, %zu bytes, %u requests of other "
+		       "devices\n",
+		       round, usage.nb_fds, usage.nb_allocs, usage.nb_bytes,
+		       atomic_load(&cable.nb_done));
 		fflush(stdout);
 	}
 	close_cable();

@@ -20,6 +20,8 @@ NB_WORKERS = 2    # of a NIC that has several queues
 
 
 class NicPeer(InGuest, Uroce):
+    preload = None    # a library that all programs on the NIC load, to test the runner
+
     def __init__(self, number, network, log, nic, iova):
         super().__init__(number, network, log, port=None)
         self.nic = nic
@@ -54,6 +56,8 @@ class NicPeer(InGuest, Uroce):
         return ['-a', ADDRESSES[self.iova], f'--iova-mode={self.iova}', '--in-memory', *more]
 
     def spawn(self, command, **options):
+        if self.preload:
+            command = ['env', f'LD_PRELOAD={self.preload}', *command]
         return self.guest.run(command, **options)
 
     def counters(self):
