@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
@@ -324,16 +325,27 @@ usage_now(void)
 	return usage;
 }
 
-/* Let EAL release the NIC, and wait until the kernel has removed it. */
-static void
-remove_nic(const char *address)
+/* The number of the kernel's folder of the device at a PCI address; 0: there is no device. */
+static ino_t
+device_ino(const char *address)
 {
+	struct stat folder;
 	char path[96];
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", address);
+	return stat(path, &folder) == 0 ? folder.st_ino : 0;
+}
+
+/*
+ * Let EAL release the NIC, and wait until the kernel has removed it. There may be a new NIC at its
+ * address already, because some drivers release the NIC when the port is closed.
+ */
+static void
+remove_nic(const char *address, ino_t ino)
+{
 	check(rte_eal_hotplug_remove("pci", address) == 0, "EAL keeps the NIC");
 	alarm(HANG_S);
-	while (access(path, F_OK) == 0)
+	while (device_ino(address) == ino)
 		usleep(PAUSE_US);
 }
 
@@ -360,12 +372,14 @@ run_client(struct side *side, const char *spec, unsigned nb_rounds)
 	for (unsigned round = 1; round <= nb_rounds; round++) {
 		if (round > 1)
 			add_nic(address);
+		const ino_t ino = device_ino(address);
+
 		side->tcp = 0;
 		side_open_device(side, uroce_create_device(spec));
 		side_join(side);
 		play_round(side, round);
 		side_close_device(side);
-		remove_nic(address);
+		remove_nic(address, ino);
 		const struct usage usage = usage_now();
 
 		if (round == 1)

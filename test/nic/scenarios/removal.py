@@ -6,11 +6,19 @@ from peers.nic import NicPeer
 from scenarios import scenario
 from uroce_ports import built, stop
 
+PERF = built('build/apps/uroce-perf')
 PROGRAM = built('build/test/nic/removal')
 SECONDS = 60
 NB_ROUNDS = 20
+NB_FRAMES = 1000    # frames after which traffic counts as running
 MTU = 4096    # the largest of both ports, which the program takes
 NO_HUGE = '--no-huge', '--no-shconf', '-m', '512'    # of the server: this machine may have no hugepages
+
+
+def need_vfio(s):
+    if not isinstance(s.a, NicPeer) or s.a.iova != 'va':
+        raise Skip('the NIC is at the requester, and behind vfio-pci, which asks the program to release the NIC')
+    s.lossless = s.sees_all = False
 
 
 def replace_nic(s, process):
@@ -28,9 +36,7 @@ def replace_nic(s, process):
 
 def play(s, nb_rounds):
     """Let a program write to the memory of another, and unplug its NIC. The new NIC is for the next round."""
-    if not isinstance(s.a, NicPeer) or s.a.iova != 'va':
-        raise Skip('the NIC is at the requester, and behind vfio-pci, which asks the program to release the NIC')
-    s.lossless = s.sees_all = False
+    need_vfio(s)
 
     def start(peer, eal, *words):
         return s.start(peer, ['env', f'ROUNDS={nb_rounds}', PROGRAM, *peer.eal(), *eal, '--',
@@ -58,3 +64,25 @@ def unplug(s):
 def unplug_often(s):
     """The same 20 times in one process"""
     play(s, NB_ROUNDS)
+
+
+@scenario(program=None, both=False, clean=False, mtus=(MTU,), seconds=6 * SECONDS)
+def unplug_perf(s):
+    """The NIC of uroce-perf is unplugged: uroce-perf ends with an error, and releases the NIC"""
+    need_vfio(s)
+
+    def start(peer, *words):
+        return s.start(peer, [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', 'write_bw', '--qp-timeout=16',
+                              '-s', '65536', '-D', '1000', *words], is_own=True)
+
+    before = s.wire.stats()[s.a.number]['roce']
+    serving = start(s.b)
+    s.await_line(serving, 'waiting for a client', SECONDS)
+    calling = start(s.a, s.b.control_address)
+    s.await_that(lambda: calling.poll() is not None or s.wire.stats()[s.a.number]['roce'] > before + NB_FRAMES, SECONDS,
+                 'traffic')
+    expect(calling.poll() is None, s.how(serving, calling))
+    replace_nic(s, calling)
+    expect(s.finish(calling, SECONDS) not in (None, 0), s.how(serving, calling))
+    expect(s.finish(serving, SECONDS) is not None, s.how(serving, calling))
+    expect('retries' in s.said(calling), f'another error: {s.said(calling)[-300:]}')
