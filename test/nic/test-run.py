@@ -14,42 +14,33 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUN = [os.path.join(HERE, 'run'), '--nics', 'e1000e', '--roles', 'requester']
+RUN = [os.path.join(HERE, 'run'), '--nics', 'e1000e', '--iova', 'va', '--roles', 'requester']
 SCENARIO = 'memory-malloc'
-# {IOVA: words of a fault that the runner must report}
-FAULTS = {
-    'va': 'DMAR: ',                # of the guest's kernel: the address is not mapped
-    'pa': 'with a wrong ICRC',     # of badwire: the frame has bytes of other memory
-}
+FAULT = 'DMAR: '    # in the line of the guest's kernel that the runner must report: the address is not mapped
 
 
-def play(iova, library):
+def play(library, out):
     """A run of one cell. @return its status, what it printed, and the cells of its matrix"""
-    with tempfile.TemporaryDirectory() as out:
-        done = subprocess.run([*RUN, '--iova', iova, '--out', out, '--preload', library, SCENARIO], capture_output=True,
-                              text=True, check=False)
-        try:
-            with open(os.path.join(out, 'matrix.json'), encoding='utf-8') as file:
-                return done.returncode, done.stdout + done.stderr, json.load(file)['cells']
-        except OSError:
-            return done.returncode, done.stdout + done.stderr, []
+    done = subprocess.run([*RUN, '--out', out, '--preload', library, SCENARIO], capture_output=True, text=True,
+                          check=False)
+    try:
+        with open(os.path.join(out, 'matrix.json'), encoding='utf-8') as file:
+            return done.returncode, done.stdout + done.stderr, json.load(file)['cells']
+    except OSError:
+        return done.returncode, done.stdout + done.stderr, []
 
 
 def main():
-    library, = sys.argv[1:]
-    lines, has_failed = [], False
-    for number, (iova, words) in enumerate(FAULTS.items(), 1):
-        status, said, cells = play(iova, library)
-        if not cells:
-            print(f'1..0 # SKIP {said.strip().splitlines()[0] if said.strip() else "no cell"}')
-            return 0
-        is_found = status == 1 and [cell['result'] for cell in cells] == ['fail'] and \
-            any(words in why for why in cells[0]['why'])
-        has_failed = has_failed or not is_found
-        lines.append(f'{"ok" if is_found else "not ok"} {number} - {iova}: a NIC with wrong addresses is found')
-        lines += [f'# {line}' for line in said.splitlines()]
-    print('\n'.join([f'1..{len(FAULTS)}', *lines]))
-    return int(has_failed)
+    with tempfile.TemporaryDirectory() as out:
+        status, said, cells = play(sys.argv[1], out)
+    if not cells:
+        print(f'1..0 # SKIP {" ".join(said.split())[:200] or "no cell"}')
+        return 0
+    is_found = status == 1 and [cell['result'] for cell in cells] == ['fail'] and \
+        any(FAULT in why for why in cells[0]['why'])
+    print(f'1..1\n{"ok" if is_found else "not ok"} 1 - a NIC with wrong addresses is found')
+    print('\n'.join(f'# {line}' for line in said.splitlines()))
+    return int(not is_found)
 
 
 sys.exit(main())
