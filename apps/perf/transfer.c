@@ -25,7 +25,7 @@
  */
 #define SETTLE_US  20000
 #define PROGRESS_S 1
-/* seconds that the CPU may be with other programs while requests complete in error */
+/* time in seconds for which other programs may have the CPU while requests complete in error */
 #define HANG_S 30
 
 /* --- requests -------------------------------------------------------------------------------- */

@@ -185,12 +185,19 @@ def has_lost_message(command, statuses):
     return 'UC' in command and statuses != [0, 0]
 
 
+def has_crashed(statuses):
+    """Whether a signal has ended a process: uroce, or the program, has a fault."""
+    return any(status is not None and status < 0 for status in statuses)
+
+
 def run_again(port, libs, command, env):
     """Run a command, and once more for a reason that the machine or the service may have. A test that has such a reason each
     time skips if the reason is no fault of uroce, and fails otherwise.
     """
     for _ in range(TRIES):
         statuses, said = run(port, libs, command, env)
+        if has_crashed(statuses):
+            return statuses, said
         if has_lost_datagram(command, statuses):
             why = 'datagrams are not retransmitted, and one was lost'
         elif statuses != [0, 0] and has_no_clock(said):

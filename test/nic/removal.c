@@ -301,8 +301,8 @@ play_round(const struct side *side, unsigned round)
 
 struct usage {
 	unsigned nb_fds;
-	unsigned nb_allocs; /* blocks of EAL's heaps */
-	size_t nb_bytes;    /* bytes that malloc() has given */
+	unsigned nb_allocs; /* number of blocks that are allocated in EAL's heaps */
+	size_t nb_bytes;    /* number of bytes that are allocated by malloc() */
 };
 
 static struct usage

@@ -21,7 +21,10 @@
 #include "../dpdk/switch.h"
 
 #define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
-/* a peer that gets no CPU for 3 s does not answer ARP, so the change to RTR fails */
+/*
+ * Maximum number of attempts to change a QP to RTR. An attempt fails if the peer gets no CPU for 3 s
+ * and does not answer ARP.
+ */
 #define RTR_TRIES 20
 #define RING_LEN  4096
 /*

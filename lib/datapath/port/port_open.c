@@ -279,8 +279,8 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
  * Stop and close a port. The driver forgets the mempools of the library only when the port is
  * closed; until then AF_XDP's kernel side writes to them. This also holds for a port whose device
  * was removed: its driver frees the mbufs of its queues, and a device behind vfio-pci works until
- * the process releases the device. A memif port stays open, because to close
- * a memif server would free an interrupt source that EAL still uses. Only its sockets are closed.
+ * the process releases the device. A memif port stays open, because to close a memif server would
+ * free an interrupt source that EAL still uses. Only its sockets are closed.
  */
 static void
 stop_and_close(struct uroce_port *port)
