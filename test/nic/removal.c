@@ -3,8 +3,8 @@
  * Removal of a NIC while traffic runs. Two processes write to each other's memory. The NIC of the
  * client is unplugged, and plugged again for the next round. The server runs on any port.
  *
- *	ROUNDS=N test-nic-removal [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
- *	ROUNDS=N test-nic-removal [EAL options] -- --uroce=PCI-ADDRESS,addr=192.0.2.2/24 SERVER
+ *	ROUNDS=N removal [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
+ *	ROUNDS=N removal [EAL options] -- --uroce=PCI-ADDRESS,addr=192.0.2.2/24 SERVER
  *
  * The client prints "traffic N" when the requests of round N are in flight. After that line the NIC
  * must be unplugged, plugged again, and bound to vfio-pci. In each round the client checks that
