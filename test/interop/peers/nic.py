@@ -45,7 +45,7 @@ class NicPeer(InGuest, Uroce):
         if self.program:
             self.begin_program()
 
-    def device(self):
+    def spec(self):
         keys = [f'addr={address}' for address in self.network.addresses(self.number)]
         if NICS[self.nic].nb_queues > 1:
             keys.append(f'workers={NB_WORKERS}')

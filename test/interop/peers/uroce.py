@@ -62,8 +62,8 @@ class Uroce(ActorPeer):
         self.make_port, self.driver, self.keys = PORTS.get(port, (None, None, None))
         self.has_counters = False    # the program has opened its device
 
-    def device(self):
-        """The device of the port, with its keys."""
+    def spec(self):
+        """The specification of the device: its port, with the keys."""
         if self.driver == 'udp':
             return ','.join(['udp', *[f'addr={address}' for address in self.network.addresses(self.number)]])
         addresses = [] if self.driver == 'net_af_xdp' else self.network.addresses(self.number)
@@ -95,7 +95,7 @@ class Uroce(ActorPeer):
                             stderr=self.log))
 
     def run(self, command, **options):
-        words = ['--dev', self.device(), '--eal', ' '.join(self.eal())]
+        words = ['--dev', self.spec(), '--eal', ' '.join(self.eal())]
         return self.spawn([RUN, *words, '--', *command], **options)
 
     @property

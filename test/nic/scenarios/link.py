@@ -22,7 +22,7 @@ def nic_of(s):
 def active_at_once(s):
     """uroce-devinfo: the port is active as soon as the device is open"""
     nic = nic_of(s)
-    asked = s.start(nic, [DEVINFO, *nic.eal(), '--', f'--uroce={nic.device()}'], is_own=True)
+    asked = s.start(nic, [DEVINFO, *nic.eal(), '--', f'--uroce={nic.spec()}'], is_own=True)
     expect(s.finish(asked, SECONDS) == 0, f'uroce-devinfo: {s.said(asked)[-300:]}')
     expect('PORT_ACTIVE' in s.said(asked), f'the port is not active: {s.said(asked)[-600:]}')
 

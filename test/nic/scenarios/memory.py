@@ -25,7 +25,7 @@ def perf(s, test, *flags, of_nic=()):
     """Run uroce-perf at both ends, which checks every byte. The flags `of_nic` are for the end with the NIC."""
     def words(peer, *more):
         own = of_nic if isinstance(peer, NicPeer) else ()
-        return [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', test, '--verify', '--qp-timeout=18', *flags, *own,
+        return [PERF, *peer.eal(), '--', f'--uroce={peer.spec()}', test, '--verify', '--qp-timeout=18', *flags, *own,
                 *more]
 
     serving = s.start(s.b, words(s.b), is_own=True)

@@ -40,7 +40,7 @@ def play(s, nb_rounds):
 
     def start(peer, eal, *words):
         return s.start(peer, ['env', f'ROUNDS={nb_rounds}', PROGRAM, *peer.eal(), *eal, '--',
-                              f'--uroce={peer.device()}', *words], is_own=True)
+                              f'--uroce={peer.spec()}', *words], is_own=True)
 
     serving = start(s.b, NO_HUGE)
     s.await_line(serving, 'waiting for a client', SECONDS)
@@ -72,7 +72,7 @@ def unplug_perf(s):
     need_vfio(s)
 
     def start(peer, *words):
-        return s.start(peer, [PERF, *peer.eal(), '--', f'--uroce={peer.device()}', 'write_bw', '--qp-timeout=16',
+        return s.start(peer, [PERF, *peer.eal(), '--', f'--uroce={peer.spec()}', 'write_bw', '--qp-timeout=16',
                               '-s', '65536', '-D', '1000', *words], is_own=True)
 
     before = s.wire.stats()[s.a.number]['roce']
