@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Support for scenarios with stock programs of rdmacm-utils and perftest: a server at the peer `b`, a client at `a`."""
 
+import contextlib
+import os
 import re
 import shutil
 import signal
@@ -19,6 +21,21 @@ CRASHED = -signal.SIGSEGV, 128 + signal.SIGSEGV    # status of a program of this
 
 def package_of(program):
     return 'perftest' if program.startswith('ib_') else 'rdmacm-utils'
+
+
+def threads_of(pid):
+    """What each thread of a process does: its stack, or its name and the function of the kernel in which it waits."""
+    if shutil.which('gdb'):
+        command = ['gdb', '--pid', str(pid), '--batch', '--ex', 'thread apply all backtrace 12']
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
+    said = ''
+    with contextlib.suppress(OSError):    # the process may end meanwhile
+        for task in sorted(os.listdir(f'/proc/{pid}/task')):
+            for name in 'comm', 'wchan':
+                with open(f'/proc/{pid}/task/{task}/{name}', encoding='ascii') as file:
+                    said += file.read().strip() + ' '
+            said += '\n'
+    return said
 
 
 class StockScene(connections.ConnectionScene):
@@ -49,8 +66,17 @@ class StockScene(connections.ConnectionScene):
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
-            pass
+            if seconds > 0:
+                self.log_threads(process)
         return process.poll()
+
+    def log_threads(self, process):
+        """Add to the log of each program that still runs what its threads do."""
+        for other, (log, _, command) in self.logs.items():
+            if other.poll() is None:
+                log.seek(0, os.SEEK_END)
+                log.write(f'\n{command[0]} did not end. Its threads:\n{threads_of(other.pid)}\n')
+                log.flush()
 
     def await_line(self, process, pattern, seconds):
         """Wait until a program has printed a line that matches, or has ended."""
