@@ -22,6 +22,7 @@
 
 #if UROCE_CRC32_HAS_X86
 
+#define UROCE_ALL_INTRINSICS /* functions of this file have targets of their own */
 #include <immintrin.h>
 #include <string.h>
 
