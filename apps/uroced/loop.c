@@ -301,7 +301,7 @@ arm_wakeup(struct data *data, bool *has_notices)
 	const struct uroce_port *port = data->wire.port;
 
 	data->is_down = true;
-	*has_notices = port->policy->rx_wakeup != UROCE_RX_WAKEUP_NONE &&
+	*has_notices = uroce_port_rx_wakeup(port) != UROCE_RX_WAKEUP_NONE &&
 		       uroce_rx_wakeup_arm(&data->notices, 0, data->now_ns);
 	return data_may_sleep(data);
 }
@@ -406,6 +406,7 @@ data_run(struct data *data)
 			self = (struct idle_state){ .active_ns = now_ns,
 						    .sleep_ns = UROCE_IDLE_TIMED_MIN_NS };
 			disarm_wakeup(data);
+			uroce_rx_wakeups_end_trials(&data->notices);
 		} else {
 			wait_idle(data, &self);
 			data->now_ns = uroce_clock_ns();

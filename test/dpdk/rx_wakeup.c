@@ -25,7 +25,7 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 
 /* A kind of port: the name of its driver, and the arguments of two connected ports. */
 struct kind {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Costs and delays of a sleeping program. Two processes sleep on their completion channels. First
- * there is no traffic, and each process measures its CPU time. Then the client sends one message
- * after another, each after an idle time. The server measures the time from the post to its own
- * wake-up.
+ * Costs and delays of a sleeping program. Two processes sleep on their completion channels. After
+ * some messages there is no traffic, and each process measures its CPU time. Then the client sends
+ * one message after another, each after an idle time. The server measures the time from the post to
+ * its own wake-up.
  *
  *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ARGUMENTS as in apps/examples/side.h
  *
@@ -20,6 +20,13 @@
 #include <unistd.h>
 
 #define MESSAGES_MAX 10000
+
+/*
+ * Number of messages before the program is idle, and the time before each of them. A NIC's receive
+ * interrupt is used only after one has arrived.
+ */
+#define FIRST_MESSAGES 10
+#define FIRST_GAP_MS   50
 
 static struct side side;
 static struct ibv_comp_channel *channel;
@@ -171,10 +178,10 @@ serve(unsigned nb)
 		const uint64_t awake_ns = await();
 
 		late_ns[i] = awake_ns - stamp;
-		post(false);
+		/* The next message is accepted only after the CQ is armed. */
 		arm();
+		post(false);
 	}
-	print_late(nb);
 }
 
 static void
@@ -188,7 +195,15 @@ send_all(unsigned nb, unsigned gap_ms)
 		late_ns[i] = await() - stamp;
 		arm();
 	}
-	print_late(nb);
+}
+
+static void
+exchange(unsigned nb, unsigned gap_ms)
+{
+	if (side.is_client)
+		send_all(nb, gap_ms);
+	else
+		serve(nb);
 }
 
 static unsigned
@@ -215,11 +230,12 @@ main(int argc, char **argv)
 	side_open(&side, argc - 3, argv + 3);
 	make_queues();
 	side_connect(&side, qp);
+	arm();
 	if (!side.is_client)
 		post(false);
-	arm();
 	side_sync(&side);
 	alarm(0); /* cancel the alarm that side.c has set */
+	exchange(FIRST_MESSAGES, FIRST_GAP_MS);
 	printf("connected\n");
 	fflush(stdout);
 	idle(seconds);
@@ -227,10 +243,8 @@ main(int argc, char **argv)
 	alarm(0);
 	getrusage(RUSAGE_SELF, &before);
 	since_ns = now_ns();
-	if (side.is_client)
-		send_all(nb, gap_ms);
-	else
-		serve(nb);
+	exchange(nb, gap_ms);
+	print_late(nb);
 	print_usage("messages", &before, since_ns);
 	destroy_queues();
 	side_close(&side);

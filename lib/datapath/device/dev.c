@@ -21,6 +21,7 @@
 #include "datapath/device/odp.h"
 #include "datapath/net/gid.h"
 #include "datapath/device/hugemem.h"
+#include "datapath/line_heap.h"
 #include "datapath/log.h"
 #include "datapath/net/neigh.h"
 #include "datapath/device/numa.h"
@@ -322,7 +323,7 @@ bring_up(struct uroce_dev *dev)
 static struct uroce_dev *
 alloc_dev(const struct uroce_dev_conf *conf)
 {
-	struct uroce_dev *const dev = calloc(1, sizeof(*dev));
+	struct uroce_dev *const dev = uroce_line_heap_alloc(sizeof(*dev));
 
 	if (!dev) {
 		UROCE_LOG(ERR, mem, "no memory for a device");

@@ -50,11 +50,6 @@ struct uroce_dev {
 	 */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
-	/*
-	 * The addresses of the kernel interface or of uroced may have changed, and have not been
-	 * read since then; guarded by `lock`.
-	 */
-	bool has_gid_changes;
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* table of partition keys; its only entry is the default key 0xffff */
 	struct uroce_qpc_limits limits;
@@ -76,16 +71,6 @@ struct uroce_dev {
 	 * `lock`.
 	 */
 	struct uroce_mcast_table *mcast;
-	/* List of the multicast groups that have members; guarded by `lock`. */
-	struct uroce_mcast_group *groups;
-	/* some multicast groups must be reported by IGMP or MLD; guarded by `lock` */
-	bool has_due_groups;
-	/*
-	 * Value of port->nb_downs at the latest check of the multicast groups at which the link was
-	 * up; UINT64_MAX: the link was not up at any check since the first group was added. If the
-	 * value differs at the next check, all groups are reported again. Guarded by `lock`.
-	 */
-	uint64_t nb_link_downs;
 	/* Number of multicast groups in `groups`; workers read it without `lock`, as a hint. */
 	atomic_uint nb_groups;
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */
@@ -102,7 +87,26 @@ struct uroce_dev {
 	struct uroce_service_thread *service;
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
-	pthread_mutex_t lock;
+	/*
+	 * The fields from `lock` to `nb_link_downs` begin a cache line, because worker 0 writes
+	 * them every 100 ms. No worker uses the fields behind them.
+	 */
+	_Alignas(64) pthread_mutex_t lock;
+	/*
+	 * The addresses of the kernel interface or of uroced may have changed, and have not been
+	 * read since then; guarded by `lock`.
+	 */
+	bool has_gid_changes;
+	/* some multicast groups must be reported by IGMP or MLD; guarded by `lock` */
+	bool has_due_groups;
+	/* List of the multicast groups that have members; guarded by `lock`. */
+	struct uroce_mcast_group *groups;
+	/*
+	 * Value of port->nb_downs at the latest check of the multicast groups at which the link was
+	 * up; UINT64_MAX: the link was not up at any check since the first group was added. If the
+	 * value differs at the next check, all groups are reported again. Guarded by `lock`.
+	 */
+	uint64_t nb_link_downs;
 	/* Name under which telemetry lists the device. */
 	char telemetry_name[IBV_SYSFS_NAME_MAX];
 	struct uroce_dev *telemetry_next;

@@ -137,9 +137,14 @@ is_link_up(struct uroce_port *port)
 void
 uroce_link_check(struct uroce_port *port)
 {
+	bool is_up;
+
 	if (uroce_port_is_gone(port) || port->mux_client)
 		return;
-	uroce_link_set(port, is_link_up(port));
+	is_up = is_link_up(port);
+	/* A store would take the cache line from all workers, which read it in each round. */
+	if (is_up != uroce_port_is_up(port))
+		uroce_link_set(port, is_up);
 	/* The port may have been removed after is_link_up() has found that its link is up. */
 	if (uroce_port_is_gone(port))
 		uroce_link_set(port, false);

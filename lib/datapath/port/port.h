@@ -137,6 +137,16 @@ struct uroce_port_policy {
 	uint8_t burst; /* how frames are received and transmitted, an enum uroce_burst_kind */
 	/* how a received frame wakes a sleeping thread, an enum uroce_rx_wakeup_kind */
 	uint8_t rx_wakeup;
+	/*
+	 * Minimum time in ms between two receive interrupts, to which the driver sets the NIC: a
+	 * frame that arrives sooner waits. 0: an interrupt comes at once.
+	 */
+	uint8_t rx_intr_gap_ms;
+	/*
+	 * With receive interrupts the driver may not report changes of the link. ethdev must not
+	 * rely on such reports then, so that each link check asks the driver.
+	 */
+	bool is_lsc_exclusive;
 	/* The capabilities(7) that a process needs to create a port of this driver; NULL: none. */
 	const char *capability;
 };
@@ -214,6 +224,10 @@ bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 /** Set the MAC of an open port, in place of the MAC that the port had. */
 void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
+/*
+ * All workers read the port in each round. It changes only with the state of the port, and is
+ * allocated in cache lines of its own (line_heap.h).
+ */
 struct uroce_port {
 	/* port ID of ethdev; RTE_MAX_ETHPORTS or above: the port is not an ethdev port */
 	uint16_t id;
@@ -233,6 +247,8 @@ struct uroce_port {
 	bool is_handed_over;
 	/* the port is a memif client, which connects to its server again when the link is lost */
 	bool is_client;
+	bool has_service_thread; /* drive=app: a thread of the library or of uroced may sleep */
+	bool has_rx_intr;        /* the port was set up with receive interrupts */
 	bool is_configured;
 	bool is_started;
 	/* Payload may be transmitted from the application's memory, without a copy. */
@@ -313,6 +329,15 @@ uroce_port_is_ready(const struct uroce_port *port)
 {
 	return atomic_load_explicit(&port->is_ready, memory_order_acquire) &&
 	       !atomic_load_explicit(&port->is_gone, memory_order_relaxed);
+}
+
+/** Get the kind of RX wake-ups of an open port. */
+static inline enum uroce_rx_wakeup_kind
+uroce_port_rx_wakeup(const struct uroce_port *port)
+{
+	const enum uroce_rx_wakeup_kind kind = (enum uroce_rx_wakeup_kind)port->policy->rx_wakeup;
+
+	return kind == UROCE_RX_WAKEUP_INTR && !port->has_rx_intr ? UROCE_RX_WAKEUP_NONE : kind;
 }
 
 static inline bool

@@ -23,6 +23,7 @@
 #include "config/limits.h"
 #include "datapath/uroced/mux_client.h"
 #include "datapath/intr_call.h"
+#include "datapath/line_heap.h"
 #include "datapath/port/fault_guard.h"
 #include "datapath/port/link.h"
 #include "datapath/log.h"
@@ -250,7 +251,7 @@ int
 uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
 		struct uroce_event_queue *events, struct uroce_port **out)
 {
-	struct uroce_port *port = calloc(1, sizeof(*port));
+	struct uroce_port *port = uroce_line_heap_alloc(sizeof(*port));
 	int ret;
 
 	if (!port) {
@@ -260,6 +261,7 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 	memcpy(port->name, conf->port, sizeof(port->name));
 	port->nb_queues = (uint16_t)conf->nb_workers;
 	port->is_handed_over = conf->is_handed_over;
+	port->has_service_thread = conf->drive == UROCE_DRIVE_APP;
 	port->events = events;
 	ret = claim_any_port(conf, port->name, &port->id);
 	if (ret < 0) {

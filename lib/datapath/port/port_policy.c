@@ -25,7 +25,17 @@
  * the kernel. The reported MAC is that of the kernel's end, and a bridge does not forward frames
  * with this MAC to the port.
  *
- * virtio: An mbuf must also hold the driver's own header of up to 12 bytes.
+ * virtio: An mbuf must also hold the driver's own header of up to 12 bytes. Each queue has a vector
+ * of MSI-X. Without MSI-X, the driver refuses receive interrupts.
+ *
+ * em: The driver sets the NIC to at most one interrupt in 16.8 ms. With MSI or INTx, the descriptor
+ * of the queue is that of the device, and changes of the link are not reported. With MSI-X, no
+ * receive interrupt arrives: the driver does not assign the queues of an 82574L to a vector.
+ *
+ * igb: Each queue has a vector of MSI-X. With INTx, changes of the link are not reported, as with
+ * em.
+ *
+ * vmxnet3: Each queue has a vector of MSI-X. Without MSI-X there are no receive interrupts.
  *
  * ring: The driver passes the sender's mbufs to the receiver.
  *
@@ -67,7 +77,13 @@ static const struct uroce_port_policy rows[] = {
 	  .is_virtual = true },
 	{ .driver = "net_virtio_user", .rx_headroom = 16, .has_multi_seg = true,
 	  .is_virtual = true },
-	{ .driver = "net_virtio", .rx_headroom = 16, .has_multi_seg = true },
+	{ .driver = "net_virtio", .rx_headroom = 16, .has_multi_seg = true,
+	  .rx_wakeup = UROCE_RX_WAKEUP_INTR },
+	{ .driver = "net_e1000_em", .has_multi_seg = true, .rx_wakeup = UROCE_RX_WAKEUP_INTR,
+	  .rx_intr_gap_ms = 17, .is_lsc_exclusive = true },
+	{ .driver = "net_e1000_igb", .has_multi_seg = true, .rx_wakeup = UROCE_RX_WAKEUP_INTR,
+	  .is_lsc_exclusive = true },
+	{ .driver = "net_vmxnet3", .has_multi_seg = true, .rx_wakeup = UROCE_RX_WAKEUP_INTR },
 	{ .driver = "net_ring", .has_multi_seg = true, .is_virtual = true },
 	{ .driver = "net_null", .has_multi_seg = true, .has_ext_buf = true,
 	  .is_virtual = true, .burst = UROCE_BURST_TX_ONLY },

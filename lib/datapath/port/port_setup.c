@@ -19,6 +19,7 @@
 #include "datapath/log.h"
 #include "datapath/port/link.h"
 #include "datapath/port/pool.h"
+#include "datapath/port/rx_wakeup.h"
 
 /* Number of descriptors of an RX or TX ring, if the driver has no preference. */
 #define NB_DESC 1024
@@ -71,6 +72,20 @@ choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return (uint16_t)mtu;
 }
 
+/* Log a failed step. A port that fails with receive interrupts is set up again without them. */
+static void
+log_failure(const struct uroce_port *port, const char *what, int ret)
+{
+	if (port->has_rx_intr)
+		UROCE_LOG(
+			INFO, port,
+			"%s: no receive interrupts, so an idle port is polled: with them the port "
+			"%s: %s",
+			port->name, what, strerror(-ret));
+	else
+		UROCE_LOG(ERR, port, "%s: %s: %s", port->name, what, strerror(-ret));
+}
+
 /*
  * Configure the port. With `has_rss`, frames are distributed over the queues by their UDP ports, if
  * the port supports this.
@@ -80,10 +95,13 @@ configure_port(struct uroce_port *port, const struct rte_eth_dev_info *info, uin
 	       bool has_rss)
 {
 	const uint64_t rss_wanted = RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP;
+	const bool has_lsc = !port->has_rx_intr || !port->policy->is_lsc_exclusive;
 	struct rte_eth_conf conf = {
 		.rxmode.mtu = mtu,
-		.intr_conf.lsc = info->dev_flags && *info->dev_flags & RTE_ETH_DEV_INTR_LSC,
+		.intr_conf.lsc =
+			has_lsc && info->dev_flags && *info->dev_flags & RTE_ETH_DEV_INTR_LSC,
 		.intr_conf.rmv = info->dev_flags && *info->dev_flags & RTE_ETH_DEV_INTR_RMV,
+		.intr_conf.rxq = port->has_rx_intr,
 	};
 
 	if (has_rss) {
@@ -103,8 +121,8 @@ configure_best(struct uroce_port *port, const struct rte_eth_dev_info *info, uin
 	if (ret < 0)
 		ret = configure_port(port, info, mtu, false);
 	if (ret < 0)
-		UROCE_LOG(ERR, port, "%s: cannot be configured: %s", port->name, strerror(-ret));
-	port->is_configured = ret == 0;
+		log_failure(port, "cannot be configured", ret);
+	port->is_configured |= ret == 0;
 	return ret;
 }
 
@@ -155,7 +173,8 @@ make_queues(struct uroce_port *port, uint32_t data_len)
 	int ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &nb_rxd, &nb_txd);
 
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++) {
-		ret = make_pool(port, i, data_len, (uint32_t)nb_rxd + nb_txd);
+		if (!port->pool[i])
+			ret = make_pool(port, i, data_len, (uint32_t)nb_rxd + nb_txd);
 		if (ret < 0)
 			return ret;
 		ret = rte_eth_rx_queue_setup(port->id, i, nb_rxd, (unsigned)port->socket_id, NULL,
@@ -165,7 +184,7 @@ make_queues(struct uroce_port *port, uint32_t data_len)
 						     NULL);
 	}
 	if (ret < 0)
-		UROCE_LOG(ERR, port, "%s: queues cannot be set up: %s", port->name, strerror(-ret));
+		log_failure(port, "cannot set up queues", ret);
 	return ret;
 }
 
@@ -208,7 +227,45 @@ start_port(struct uroce_port *port)
 			  "%s: no server listens yet: the port connects when one does", port->name);
 		return 0;
 	}
-	UROCE_LOG(ERR, port, "%s: cannot be started: %s", port->name, strerror(-ret));
+	log_failure(port, "cannot be started", ret);
+	return ret;
+}
+
+/* Disable the receive interrupts, which drivers enable when they start a port. */
+static void
+disable_intrs(struct uroce_port *port)
+{
+	for (uint16_t i = 0; i < port->nb_queues && port->has_rx_intr; i++)
+		port->has_rx_intr = rte_eth_dev_rx_intr_disable(port->id, i) == 0;
+}
+
+static int
+configure_and_start(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu,
+		    uint32_t data_len)
+{
+	int ret = configure_best(port, info, mtu);
+
+	if (ret == 0)
+		ret = make_queues(port, data_len);
+	if (ret == 0)
+		ret = start_port(port);
+	return ret;
+}
+
+/* Configure and start the port with receive interrupts if possible, and otherwise without. */
+static int
+bring_up(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu,
+	 uint32_t data_len)
+{
+	int ret;
+
+	port->has_rx_intr = port->has_service_thread && uroce_rx_intr_is_offered(port, info);
+	ret = configure_and_start(port, info, mtu, data_len);
+	if (ret < 0 && port->has_rx_intr) {
+		port->has_rx_intr = false;
+		ret = configure_and_start(port, info, mtu, data_len);
+	}
+	disable_intrs(port);
 	return ret;
 }
 
@@ -246,11 +303,7 @@ uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	if (ret == 0)
 		ret = open_netif(port, info);
 	if (ret == 0)
-		ret = configure_best(port, info, mtu);
-	if (ret == 0)
-		ret = make_queues(port, data_len);
-	if (ret == 0)
-		ret = start_port(port);
+		ret = bring_up(port, info, mtu, data_len);
 	if (ret == 0 && port->netif.if_index == 0)
 		open_filters(port);
 	return ret;

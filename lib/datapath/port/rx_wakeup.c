@@ -43,6 +43,7 @@ void
 uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups)
 {
 	uroce_rx_wakeups_disarm(wakeups);
+	uroce_rx_wakeups_end_trials(wakeups);
 	for (unsigned i = 0; i < RTE_DIM(wakeups->of); i++)
 		drop_wakeup(&wakeups->of[i]);
 }
@@ -50,7 +51,7 @@ uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups)
 static bool
 arm_wakeup(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_t queue)
 {
-	switch ((enum uroce_rx_wakeup_kind)port->policy->rx_wakeup) {
+	switch (uroce_port_rx_wakeup(port)) {
 	case UROCE_RX_WAKEUP_SOCKET:
 		return wakeup->fd >= 0 || uroce_rx_wakeup_find_socket(wakeup, port, queue);
 	case UROCE_RX_WAKEUP_RING:
@@ -62,10 +63,28 @@ arm_wakeup(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16
 	case UROCE_RX_WAKEUP_UDP:
 		wakeup->fd = uroce_udp_port_wakeup_fd(port->udp, queue);
 		return true;
+	case UROCE_RX_WAKEUP_INTR: /* see arm_intr() */
 	case UROCE_RX_WAKEUP_NONE:
 		break;
 	}
 	return false;
+}
+
+static bool
+is_intr(const struct uroce_rx_wakeups *wakeups)
+{
+	return uroce_port_rx_wakeup(wakeups->port) == UROCE_RX_WAKEUP_INTR;
+}
+
+/* Arm the receive interrupt of a queue, or try whether interrupts arrive. */
+static bool
+arm_intr(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t now_ns)
+{
+	struct uroce_rx_wakeup *wakeup = &wakeups->of[queue];
+	const bool is_armed = uroce_rx_intr_arm(wakeup, wakeups->port, queue, now_ns);
+
+	wakeups->has_trial |= wakeup->is_intr_enabled && !wakeup->is_intr_proven;
+	return is_armed;
 }
 
 bool
@@ -78,6 +97,8 @@ uroce_rx_wakeup_arm(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t n
 		drop_wakeup(wakeup);
 		return false;
 	}
+	if (is_intr(wakeups))
+		return arm_intr(wakeups, queue, now_ns);
 	if (wakeup->fd < 0 && now_ns < wakeups->retry_ns)
 		return false;
 	if (arm_wakeup(wakeup, port, queue))
@@ -99,9 +120,21 @@ uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups)
 	for (uint16_t i = 0; i < RTE_DIM(wakeups->of); i++) {
 		if (is_mux_wakeup(wakeups) && wakeups->of[i].fd >= 0)
 			uroce_mux_client_disarm(wakeups->port->mux_client, i);
+		else if (is_intr(wakeups))
+			uroce_rx_intr_disarm(&wakeups->of[i], wakeups->port, i);
 		else
 			uroce_rx_wakeup_shut_ring(&wakeups->of[i]);
 	}
+}
+
+void
+uroce_rx_wakeups_end_trials(struct uroce_rx_wakeups *wakeups)
+{
+	if (!wakeups->has_trial)
+		return;
+	wakeups->has_trial = false;
+	for (uint16_t i = 0; i < RTE_DIM(wakeups->of); i++)
+		uroce_rx_intr_end_trial(&wakeups->of[i], wakeups->port, i);
 }
 
 /*
@@ -118,6 +151,10 @@ uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short rev
 
 	if (revents == 0 && wakeups->port->policy->rx_wakeup == UROCE_RX_WAKEUP_UDP)
 		uroce_udp_port_found_empty(wakeups->port->udp, queue);
+	if (is_intr(wakeups)) {
+		uroce_rx_intr_take(wakeup, wakeups->port, revents);
+		return;
+	}
 	if (is_mux_wakeup(wakeups)) {
 		if (revents)
 			(void)eventfd_read(wakeup->fd, &nothing);

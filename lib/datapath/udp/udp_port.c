@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "datapath/line_heap.h"
 #include "datapath/log.h"
 #include "datapath/net/address_text.h"
 #include "datapath/net/gid_table.h"
@@ -292,7 +293,7 @@ log_no_queue(int error)
 static int
 open_queue(struct uroce_port *port, const struct uroce_dev_conf *conf, uint16_t idx)
 {
-	struct uroce_udp_queue *queue = calloc(1, sizeof(*queue));
+	struct uroce_udp_queue *queue = uroce_line_heap_alloc(sizeof(*queue));
 	int ret;
 
 	if (!queue)
@@ -345,7 +346,7 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 
 	if (ret < 0)
 		return ret;
-	port->udp = calloc(1, sizeof(*port->udp));
+	port->udp = uroce_line_heap_alloc(sizeof(*port->udp));
 	if (!port->udp)
 		return log_no_queue(ENOMEM);
 	uroce_udp_fork_link(port->udp);

@@ -32,6 +32,7 @@
 #include "datapath/clock.h"
 #include "datapath/device/dev.h"
 #include "datapath/fds.h"
+#include "datapath/line_heap.h"
 #include "datapath/port/link.h"
 #include "datapath/log.h"
 #include "datapath/port/port.h"
@@ -426,19 +427,18 @@ create_fds(struct uroce_mux_client *client)
 static struct uroce_mux_client *
 create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 {
-	struct uroce_mux_client *client = calloc(1, sizeof(*client));
+	struct uroce_mux_client *client = uroce_line_heap_alloc(sizeof(*client));
 	const size_t len = conf->nb_workers * sizeof(client->pair[0]);
 	pthread_condattr_t attr;
 
 	if (!client)
 		return NULL;
-	client->pair = aligned_alloc(_Alignof(struct uroce_mux_client_pair), len);
+	client->pair = uroce_line_heap_alloc(len);
 	if (!client->pair) {
 		free(client->pair);
 		free(client);
 		return NULL;
 	}
-	memset(client->pair, 0, len);
 	client->port = port;
 	client->path = conf->socket;
 	client->nb_pairs = conf->nb_workers;

@@ -58,28 +58,34 @@
 #define GAP_MIN 64u
 #define GAP_MAX 32768u
 
-static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
+/*
+ * The workers with delayed ACKs. A worker writes its entry twice for each delayed ACK, which may be
+ * once for each message. So each entry has a cache line of its own.
+ */
+static struct {
+	_Alignas(64) _Atomic(struct uroce_worker *) worker;
+} deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
 /* ID of the process that registered workers with delayed ACKs; 0: no worker was registered. */
 static _Atomic pid_t owner;
 
 static void
 register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
 {
-	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx], what,
+	atomic_store_explicit(&deferring[worker->dev->port->id][worker->idx].worker, what,
 			      memory_order_relaxed);
 }
 
 bool
 uroce_delayed_ack_is_left(const struct uroce_worker *worker)
 {
-	return atomic_load_explicit(&deferring[worker->dev->port->id][worker->idx],
+	return atomic_load_explicit(&deferring[worker->dev->port->id][worker->idx].worker,
 				    memory_order_relaxed) != NULL;
 }
 
 struct uroce_worker *
 uroce_delayed_ack_registered(unsigned port, unsigned idx)
 {
-	return atomic_load_explicit(&deferring[port][idx], memory_order_relaxed);
+	return atomic_load_explicit(&deferring[port][idx].worker, memory_order_relaxed);
 }
 
 bool

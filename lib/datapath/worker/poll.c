@@ -226,6 +226,23 @@ wake_service(struct uroce_worker *worker)
 }
 
 /*
+ * Whether a thread of the application polls another worker. If so, the other worker is not looked
+ * at again before it can be abandoned, because each look takes a cache line from that thread.
+ */
+static bool
+is_attended(struct uroce_worker *worker, const struct uroce_worker *other)
+{
+	uint64_t *attended_ns = &worker->attended_ns[worker->helped];
+
+	if (worker->now_ns < *attended_ns)
+		return true;
+	if (atomic_load_explicit(&other->is_abandoned, memory_order_relaxed))
+		return false;
+	*attended_ns = atomic_load_explicit(&other->app_ns, memory_order_relaxed) + ABANDONED_NS;
+	return worker->now_ns < *attended_ns;
+}
+
+/*
  * Drive another worker, if no thread polls it. The peer's frames may arrive on the queue of such a
  * worker. Without this function these frames would wait for the service thread. Each idle round of
  * the application considers one of the other workers in turn.
@@ -235,15 +252,10 @@ drive_another(struct uroce_worker *worker)
 {
 	const struct uroce_dev *dev = worker->dev;
 	struct uroce_worker *other;
-	uint64_t app_ns;
 
 	worker->helped = (worker->helped + 1) % dev->nb_workers;
 	other = dev->worker[worker->helped];
-	app_ns = atomic_load_explicit(&other->app_ns, memory_order_relaxed);
-	if (other == worker ||
-	    (!atomic_load_explicit(&other->is_abandoned, memory_order_relaxed) &&
-	     worker->now_ns < app_ns + ABANDONED_NS) ||
-	    !uroce_lock_try(&other->lock))
+	if (other == worker || is_attended(worker, other) || !uroce_lock_try(&other->lock))
 		return;
 	wake_service(other);
 	(void)run_round(other, uroce_worker_may_transmit(other), false);

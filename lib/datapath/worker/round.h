@@ -173,8 +173,6 @@ struct uroce_worker {
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* Pool of the records of zero-copy payload; NULL: all payload is copied. */
-	struct rte_mempool *zero_copy_pool;
 	/*
 	 * Frames and migration requests that other workers forwarded to this worker; NULL: the
 	 * device has one worker.
@@ -194,26 +192,29 @@ struct uroce_worker {
 	atomic_bool is_unattended;
 	/*
 	 * Usually the thread that drives the worker writes the fields from `lock` to
-	 * `is_abandoned`, and other threads read them.
+	 * `is_abandoned`, and other threads read them. Threads that drive other workers read the
+	 * fields from `app_ns` on more often than the others.
 	 */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
-	_Atomic uint64_t app_ns; /* latest time at which the application drove this worker */
 	atomic_bool is_stopping; /* the dedicated lcore that drives this worker must end its loop */
+	/* latest time at which the application drove this worker */
+	_Alignas(64) _Atomic uint64_t app_ns;
 	/*
 	 * No thread polls this worker. So the application drives it in addition to a worker that
 	 * the application polls.
 	 */
 	atomic_bool is_abandoned;
-	/*
-	 * Index of the worker that the application has considered driving after its latest idle
-	 * round of this worker. After each idle round it considers the next worker.
-	 */
-	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */
 	uint64_t link_check_ns;       /* time of the next check of the port's link */
 	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
+	/* Pool of the records of zero-copy payload; NULL: all payload is copied. */
+	struct rte_mempool *zero_copy_pool;
+	/* index of the worker that the latest idle round of the application has checked for a poll */
+	unsigned helped;
+	/* for each other worker: time before which it cannot be abandoned; 0: not known */
+	uint64_t attended_ns[UROCE_WORKERS_MAX];
 	struct uroce_publishing publishing;
 	struct uroce_delayed_ack delayed_ack;
 	struct uroce_inline_tx inline_tx;

@@ -12,7 +12,7 @@
  * After several checks in a row that found the application polling, the checks come every
  * POLLER_SLEEP_NS. If a check finds the application silent for longer than POLLER_IDLE_NS, the next
  * check comes at the end of its timeout. So the thread takes over at most POLLER_SLEEP_NS plus
- * POLLER_IDLE_NS after the last poll.
+ * POLLER_IDLE_NS plus WAKE_UP_NS after the last poll, and later if it gets no CPU.
  *
  * Applications that wait by other means than polling: they watch memory to which their peer writes,
  * or they compute. If the thread takes over and has frames before the application polls, the
@@ -79,6 +79,8 @@
 #define POLLER_SLEEP_NS UINT64_C(3000000)
 /* Maximum time between two polls of an application that spins. */
 #define POLLER_IDLE_NS UINT64_C(50000)
+/* Maximum time from the end of a sleep to the check that is not counted as silence. */
+#define WAKE_UP_NS UINT64_C(100000)
 
 /* The result of a check of a worker by the service thread. */
 struct check_result {
@@ -99,17 +101,17 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * Whether the service thread leaves a worker to the application, which has polled within its
+ * Whether the service thread leaves worker `i` to the application, which has polled within its
  * timeout. The result is false if only the service thread may transmit the pending frames. If the
  * worker has a delayed ACK, for which the peer may wait, the timeout is TAKE_OVER_MIN_NS.
  */
 static bool
-is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
-	      uint64_t *left_ns)
+is_app_driven(const struct uroce_service_thread *service, unsigned i, uint64_t *left_ns)
 {
-	const uint64_t age_ns = get_idle_ns(worker, now_ns);
+	const struct uroce_worker *worker = service->dev->worker[i];
+	const uint64_t age_ns = get_idle_ns(worker, service->check_ns);
 	const bool has_delayed_ack = age_ns > TAKE_OVER_MIN_NS && uroce_delayed_ack_is_left(worker);
-	const uint64_t timeout_ns = has_delayed_ack ? TAKE_OVER_MIN_NS : app_idle->ns;
+	const uint64_t timeout_ns = has_delayed_ack ? TAKE_OVER_MIN_NS : service->app_idle[i].ns;
 
 	*left_ns = age_ns < timeout_ns ? timeout_ns - age_ns : 0;
 	return *left_ns > 0 &&
@@ -174,15 +176,16 @@ note_app_idle(struct app_idle *app_idle, bool has_frames)
 }
 
 static struct check_result
-check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool has_slept)
+check_worker(struct uroce_service_thread *service, unsigned i)
 {
-	const uint64_t now_ns = uroce_clock_ns();
+	struct uroce_worker *worker = service->dev->worker[i];
+	struct app_idle *app_idle = &service->app_idle[i];
 	struct check_result check_result = { .nb = 0 };
-	uint64_t next_ns = UROCE_NEVER, left_ns;
+	uint64_t next_ns = UROCE_NEVER, left_ns, now_ns;
 
-	if (is_app_driven(worker, app_idle, now_ns, &check_result.wait_ns)) {
+	if (is_app_driven(service, i, &check_result.wait_ns)) {
 		check_result.is_spinning = check_result.wait_ns > TAKE_OVER_NS - POLLER_IDLE_NS;
-		note_app_active(app_idle, has_slept);
+		note_app_active(app_idle, service->has_slept);
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
@@ -191,13 +194,14 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool has_sl
 		uroce_stage_skip();
 		check_result.nb = uroce_worker_round(worker);
 		next_ns = uroce_worker_next_ns(worker);
-		check_result.is_quiet = uroce_worker_is_at_rest(worker) &&
-					!is_app_driven(worker, app_idle, now_ns, &left_ns);
+		check_result.is_quiet =
+			uroce_worker_is_at_rest(worker) && !is_app_driven(service, i, &left_ns);
 		uroce_lock_release(&worker->lock);
 		note_app_idle(app_idle, check_result.nb > 0);
 	}
-	check_result.is_shared =
-		app_idle->ns < TAKE_OVER_NS && get_idle_ns(worker, now_ns) < TAKE_OVER_NS;
+	check_result.is_shared = app_idle->ns < TAKE_OVER_NS &&
+				 get_idle_ns(worker, service->check_ns) < TAKE_OVER_NS;
+	now_ns = uroce_clock_ns();
 	check_result.wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
 	return check_result;
 }
@@ -209,11 +213,13 @@ check_workers(struct uroce_service_thread *service)
 	struct check_result all = { .wait_ns = UROCE_IDLE_WAKEUP_MAX_NS,
 				    .is_spinning = true,
 				    .is_quiet = true };
+	const uint64_t now_ns = uroce_clock_ns();
 	unsigned nb_early = 0;
 
+	service->check_ns = RTE_MAX(RTE_MIN(now_ns, service->due_ns), now_ns - WAKE_UP_NS);
+	service->due_ns = UROCE_NEVER;
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		const struct check_result one =
-			check_worker(dev->worker[i], &service->app_idle[i], service->has_slept);
+		const struct check_result one = check_worker(service, i);
 
 		all.nb += one.nb;
 		nb_early += service->app_idle[i].ns < TAKE_OVER_NS;
@@ -237,24 +243,15 @@ static bool
 has_doorbells(const struct uroce_service_thread *service)
 {
 	const struct uroce_dev *dev = service->dev;
-	const uint64_t now_ns = uroce_clock_ns();
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		uint64_t left_ns;
 
 		if (atomic_load(&dev->worker[i]->doorbells) &&
-		    (service->is_armed ||
-		     !is_app_driven(dev->worker[i], &service->app_idle[i], now_ns, &left_ns)))
+		    (service->is_armed || !is_app_driven(service, i, &left_ns)))
 			return true;
 	}
 	return false;
-}
-
-static void
-count_sleep(_Atomic uint64_t *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
 }
 
 /*
@@ -266,6 +263,7 @@ wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned 
 	     uint32_t wakes)
 {
 	const struct timespec time = { .tv_nsec = (long)max_ns };
+	const uint64_t due_ns = uroce_clock_ns() + max_ns;
 	eventfd_t nothing;
 	int nb_ready = -1;
 
@@ -275,6 +273,7 @@ wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned 
 		nb_ready = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
 	service->has_slept = true;
+	service->due_ns = nb_ready == 0 ? due_ns : UROCE_NEVER;
 	if (nb_ready <= 0 || fds[0].revents == 0)
 		return nb_ready;
 	if (fds[0].revents &
@@ -290,7 +289,7 @@ sleep_timed(struct uroce_service_thread *service, uint64_t timed_ns, uint32_t wa
 {
 	struct pollfd fd = { .fd = service->wake_fd, .events = POLLIN };
 
-	count_sleep(&service->stats.timed_sleeps);
+	atomic_fetch_add_explicit(&service->stats.timed_sleeps, 1, memory_order_relaxed);
 	(void)wait_for_fds(service, &fd, 1, timed_ns, wakes);
 }
 
@@ -319,7 +318,7 @@ arm_wakeup_and_sleep(struct uroce_service_thread *service)
 {
 	struct uroce_dev *dev = service->dev;
 	const uint64_t now_ns = uroce_clock_ns();
-	bool is_ok = dev->port->policy->rx_wakeup != UROCE_RX_WAKEUP_NONE;
+	bool is_ok = uroce_port_rx_wakeup(dev->port) != UROCE_RX_WAKEUP_NONE;
 
 	for (unsigned i = 0; i < dev->nb_workers && is_ok; i++) {
 		struct uroce_worker *worker = dev->worker[i];
@@ -350,7 +349,7 @@ sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint
 
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		fds[1 + i] = (struct pollfd){ service->rx_wakeups.of[i].fd, POLLIN, 0 };
-	count_sleep(&service->stats.sleeps);
+	atomic_fetch_add_explicit(&service->stats.sleeps, 1, memory_order_relaxed);
 	if (wait_for_fds(service, fds, 1 + dev->nb_workers, sleep_ns, wakes) <= 0)
 		return false;
 	for (uint16_t i = 0; i < dev->nb_workers; i++) {
@@ -358,25 +357,18 @@ sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint
 		uroce_rx_wakeup_take(&service->rx_wakeups, i, fds[1 + i].revents);
 	}
 	if (is_noticed)
-		count_sleep(&service->stats.rx_wakeups);
+		atomic_fetch_add_explicit(&service->stats.rx_wakeups, 1, memory_order_relaxed);
 	return is_noticed;
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
-
-static uint64_t
-get_max_sleep_ns(const struct uroce_service_thread *service)
-{
-	return uroce_port_is_up(service->dev->port) ? UROCE_IDLE_TIMED_MAX_NS
-						    : UROCE_IDLE_TIMED_DOWN_NS;
-}
 
 static void *
 run_service(void *arg)
 {
 	struct uroce_service_thread *service = arg;
 	uint64_t active_ns = uroce_clock_ns();
-	uint64_t timed_ns = UROCE_IDLE_TIMED_MIN_NS;
+	uint64_t timed_ns = UROCE_IDLE_TIMED_MIN_NS, sleep_ns;
 	uint32_t wakes_before = 0;
 	/* Number of checks in a row that found the application spinning in poll_cq. */
 	unsigned nb_spinning = 0;
@@ -393,6 +385,8 @@ run_service(void *arg)
 		const struct check_result check_result = check_workers(service);
 		const uint64_t now_ns = uroce_clock_ns();
 
+		if (check_result.nb > 0 || !check_result.is_quiet)
+			uroce_rx_wakeups_end_trials(&service->rx_wakeups);
 		if (check_result.nb > 0 || wakes != wakes_before) {
 			active_ns = now_ns;
 			timed_ns = UROCE_IDLE_TIMED_MIN_NS;
@@ -423,11 +417,11 @@ run_service(void *arg)
 		if (is_noticed)
 			timed_ns = UROCE_IDLE_TIMED_MAX_NS;
 		is_noticed = false;
-		sleep_timed(
-			service,
-			RTE_MIN(RTE_MAX(check_result.wait_ns, UROCE_IDLE_TIMED_MIN_NS), timed_ns),
-			wakes);
-		timed_ns = RTE_MIN(timed_ns * 2, get_max_sleep_ns(service));
+		sleep_ns = RTE_MAX(check_result.wait_ns, UROCE_IDLE_TIMED_MIN_NS);
+		sleep_timed(service, RTE_MIN(sleep_ns, timed_ns), wakes);
+		timed_ns = RTE_MIN(timed_ns * 2, uroce_port_is_up(service->dev->port)
+							 ? UROCE_IDLE_TIMED_MAX_NS
+							 : UROCE_IDLE_TIMED_DOWN_NS);
 	}
 	disarm_wakeup(service);
 	rte_thread_unregister();
@@ -468,6 +462,7 @@ uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **out)
 		return -ENOMEM;
 	}
 	service->dev = dev;
+	service->due_ns = UROCE_NEVER;
 	for (unsigned i = 0; i < UROCE_WORKERS_MAX; i++)
 		service->app_idle[i].ns = TAKE_OVER_NS;
 	uroce_rx_wakeups_init(&service->rx_wakeups, dev->port);

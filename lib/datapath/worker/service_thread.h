@@ -53,7 +53,19 @@ struct uroce_service_thread {
 	 */
 	struct app_idle app_idle[UROCE_WORKERS_MAX];
 	bool has_slept; /* the service thread has slept since its latest check of the workers */
-	bool is_armed;  /* the workers are marked as unattended, so RX wake-ups may be armed */
+	/*
+	 * Time at which the latest sleep was to end; UROCE_NEVER: another event has ended the sleep,
+	 * or the workers were checked since.
+	 */
+	uint64_t due_ns;
+	/*
+	 * Time up to which the latest check of the workers counts the silence of the application.
+	 * After a sleep this is the time at which the sleep was to end, but at most 100 us before
+	 * the check: the thread may have taken the CPU from the application, which could not poll
+	 * in between.
+	 */
+	uint64_t check_ns;
+	bool is_armed; /* the workers are marked as unattended, so RX wake-ups may be armed */
 	struct uroce_service_stats stats;
 };
 

@@ -34,19 +34,22 @@ echo {driver} >$device/driver_override && echo {address} >/sys/bus/pci/drivers_p
 
 
 class Nic:
-    """A NIC that QEMU emulates: the name and the properties of its device, its queues, and options of EAL with vfio."""
+    """A NIC that QEMU emulates: the name and the properties of its device, its queues, and options of EAL with vfio. With
+    the options `rx_intr_eal` in addition, its driver has receive interrupts.
+    """
 
-    def __init__(self, device, keys='', nb_queues=1, is_virtio=False, vfio_eal=()):
+    def __init__(self, device, keys='', nb_queues=1, is_virtio=False, vfio_eal=(), rx_intr_eal=()):
         self.device = device
         self.keys = keys
         self.nb_queues = nb_queues
         self.is_virtio = is_virtio
         self.vfio_eal = vfio_eal
+        self.rx_intr_eal = rx_intr_eal
 
 
 NICS = {
     'e1000': Nic('e1000', vfio_eal=('--vfio-intr=legacy',)),    # EAL tries MSI-X, which the NIC lacks, and then nothing
-    'e1000e': Nic('e1000e'),
+    'e1000e': Nic('e1000e', rx_intr_eal=('--vfio-intr=legacy',)),    # the driver does not assign the queues to MSI-X
     'igb': Nic('igb'),
     'vmxnet3': Nic('vmxnet3'),
     'virtio': Nic('virtio-net-pci', ',rx_queue_size=1024', is_virtio=True),
