@@ -93,12 +93,12 @@ uroce_completion_send_end(struct uroce_qpc *qpc)
 
 /*
  * Get the CQ for receive completions of a QP: that of the SRQ if the SRQ has one (XRC), otherwise
- * that of the QP.
+ * that of the QP. A QP that has a receive queue has no SRQ, and `srq` is not read.
  */
 static struct uroce_cq *
 recv_cq_of(const struct uroce_qpc *qpc)
 {
-	return qpc->srq && qpc->srq->cq ? qpc->srq->cq : qpc->recv_cq;
+	return !qpc->rq && qpc->srq && qpc->srq->cq ? qpc->srq->cq : qpc->recv_cq;
 }
 
 /*

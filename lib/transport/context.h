@@ -450,7 +450,7 @@ static_assert(UROCE_QPC_LINE(counters) == UROCE_QPC_LINE(resp.res) &&
 	      "the counters of every packet are in the line of resp.res");
 static_assert(offsetof(struct uroce_qpc, req.ooo_responses.deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ooo_responses.deadline) == UROCE_QPC_LINE(req.rtt) &&
-		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.loss_recovery.due),
+		      UROCE_QPC_LINE(req.rtt) == UROCE_QPC_LINE(req.loss_recovery.nb_probe_steps),
 	      "the fields that a response changes are in one cache line");
 static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 		      UROCE_QPC_LINE(req.ack_deadline) == UROCE_QPC_LINE(attr.rnr_retry),
@@ -521,18 +521,21 @@ uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
 }
 
 /**
- * Prefetch the send requests that are sent or acknowledged next. The context should be in the
- * cache, because this call reads the context.
+ * Prefetch the send requests that are sent or acknowledged next. The context and the first cache
+ * line of the send queue should be in the cache, because this call reads them. If all requests were
+ * sent, the next slot is free, and is not prefetched: among many QPs the next post comes much later.
  */
 static inline void
 uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
 {
 	if (!qpc->sq)
 		return;
-	__builtin_prefetch(&qpc->sq->ring);
-	__builtin_prefetch(&qpc->sq->ring.tail, 1);
-	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.una_idx), 1);
-	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.next_idx), 1);
+	const struct uroce_ring *ring = &qpc->sq->ring;
+
+	__builtin_prefetch(&ring->tail, 1);
+	__builtin_prefetch(uroce_ring_at(ring, qpc->req.una_idx), 1);
+	if (qpc->req.next_idx != uroce_ring_head(ring))
+		__builtin_prefetch(uroce_ring_at(ring, qpc->req.next_idx), 1);
 }
 
 /** Get the local ACK timeout of the QP [IBA 9.9.2.1.1] in nanoseconds; 0: the QP has no timeout. */

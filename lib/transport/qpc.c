@@ -50,6 +50,7 @@ choose_ack_every(const struct uroce_wq *sq)
 void
 uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 {
+	assert(!conf->rq || !conf->srq);
 	*qpc = (struct uroce_qpc){
 		.type = (uint8_t)conf->type,
 		.state = IBV_QPS_RESET,

@@ -72,8 +72,13 @@ struct uroce_loss_recovery {
 	uint32_t retransmit_psn;
 	uint8_t state; /* state of loss recovery: enum uroce_recovery_state */
 	uint8_t due;   /* packets that are to be retransmitted (enum uroce_recovery_due, or-ed) */
-	uint8_t resv[2];
-	/* The fields from gap_psn on are written only during loss recovery. */
+	uint8_t peer;  /* what the peer does behind a PSN gap: enum uroce_peer_arq */
+	/*
+	 * number of responses in a row that acknowledged only the probe while more packets were in
+	 * flight
+	 */
+	uint8_t nb_probe_steps;
+	/* The fields from gap_psn on are used only during loss recovery. */
 	/*
 	 * in the states UROCE_RECOVERY_FAST_RETX and UROCE_RECOVERY_PROBE: the PSN that was
 	 * retransmitted alone
@@ -87,7 +92,6 @@ struct uroce_loss_recovery {
 	 * sent) had when the first of these gaps was found
 	 */
 	uint32_t round_psn;
-	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
 	/*
 	 * number of fast retransmissions in a row after each of which the next packet was also
 	 * missing
@@ -109,11 +113,6 @@ struct uroce_loss_recovery {
 	 * response in the state UROCE_RECOVERY_FAST_RETX depends on the flag
 	 */
 	bool is_ambiguous;
-	/*
-	 * number of responses in a row that acknowledged only the probe while more packets were in
-	 * flight
-	 */
-	uint8_t nb_probe_steps;
 	/*
 	 * in the state UROCE_RECOVERY_FAST_RETX: number of packets that may be in flight beyond the
 	 * requester's window

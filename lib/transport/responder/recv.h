@@ -5,6 +5,10 @@
 /**
  * @file
  * Functions that take receive requests from the QP's own receive queue or from an SRQ.
+ *
+ * A QP that has a receive queue has no SRQ (struct uroce_qpc_conf). So these functions test the
+ * field `rq` first: it is in a cache line that each receive completion uses, and `srq` is in a line
+ * that is otherwise used rarely.
  */
 
 #include "transport/context.h"
@@ -23,7 +27,7 @@ struct uroce_recv_wqe *uroce_recv_shared(struct uroce_qpc *qpc);
 static inline struct uroce_recv_wqe *
 uroce_recv_current(struct uroce_qpc *qpc)
 {
-	if (qpc->srq || !qpc->rq)
+	if (!qpc->rq)
 		return uroce_recv_shared(qpc);
 	const struct uroce_ring *rq = &qpc->rq->ring;
 	const uint32_t tail = uroce_ring_tail(rq);
@@ -39,7 +43,7 @@ uroce_recv_current(struct uroce_qpc *qpc)
 static inline struct uroce_recv_wqe *
 uroce_recv_taken(const struct uroce_qpc *qpc)
 {
-	if (qpc->srq)
+	if (!qpc->rq)
 		return qpc->resp.recv;
 	return (struct uroce_recv_wqe *)uroce_ring_at(&qpc->rq->ring,
 						      uroce_ring_tail(&qpc->rq->ring));
@@ -52,10 +56,10 @@ void uroce_recv_give(struct uroce_qpc *qpc);
 static inline void
 uroce_recv_pop(struct uroce_qpc *qpc)
 {
-	if (qpc->srq)
-		uroce_recv_give(qpc);
-	else
+	if (qpc->rq)
 		uroce_ring_pop(&qpc->rq->ring, 1);
+	else
+		uroce_recv_give(qpc);
 }
 
 /**
@@ -68,7 +72,7 @@ void uroce_recv_put_back(struct uroce_qpc *qpc);
 static inline uint32_t
 uroce_recv_pdn(const struct uroce_qpc *qpc)
 {
-	return qpc->srq ? qpc->srq->pdn : qpc->pdn;
+	return !qpc->rq && qpc->srq ? qpc->srq->pdn : qpc->pdn;
 }
 
 #endif /* UROCE_TRANSPORT_RECV_H */

@@ -148,7 +148,7 @@ uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 	if (tmpl->op->operation == UROCE_OPERATION_READ ||
 	    tmpl->op->operation == UROCE_OPERATION_ATOMIC)
 		return uroce_rd_atomic_recv_requests(qpc, tmpl, pkts, nb);
-	if ((tmpl->opcode & 0x1f) == UROCE_OP_SEND_ONLY && qpc->rq && !qpc->srq)
+	if ((tmpl->opcode & 0x1f) == UROCE_OP_SEND_ONLY && qpc->rq)
 		n = recv_send_burst(&burst, pkts, nb, now_ns);
 	else if ((tmpl->opcode & 0x1f) == UROCE_OP_WRITE_ONLY)
 		n = recv_write_burst(&burst, pkts, nb);
