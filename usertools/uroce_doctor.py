@@ -63,13 +63,13 @@ def hugepages(target):
     if total == 0:
         yield Finding(NOTE, 'hugepages', 'none is reserved: programs of uroce use ordinary memory, which is somewhat '
                       'slower; other programs of DPDK need --no-huge',
-                      f'sysctl vm.nr_hugepages={HUGE_MIB // 2}')
+                      target.reserve_hugepages(HUGE_MIB // 2))
     elif free < HUGE_MIB:
         yield Finding(NOTE, 'hugepages',
                       f'{free} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest, and '
                       'ordinary memory is used',
-                      'grep -l /dev/hugepages /proc/*/maps    (who holds them; or reserve more: sysctl '
-                      'vm.nr_hugepages=N)')
+                      'grep -l /dev/hugepages /proc/*/maps    (who holds them; or reserve more: '
+                      f'{target.reserve_hugepages("N")})')
     else:
         yield Finding(OK, 'hugepages', f'{free} MiB are free')
     is_mounted = any(line.split()[2:3] == ['hugetlbfs']

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks of uroce-doctor that concern NICs: the driver to which a NIC is bound, its IOMMU group, the memory that its DMA
-needs, its queues and offloads, and the kernel's RoCE on a NIC that the kernel and DPDK share.
+needs, its queues, offloads and interrupts, and the kernel's RoCE on a NIC that the kernel and DPDK share.
 """
 
 import os
@@ -121,7 +121,7 @@ def dma_memory(target):
     is_physical = nic.driver != VFIO or nic.group is None
     if is_physical and ('--no-huge' in target.eal or not has_hugepages):
         yield Finding(FAULT, 'hugepages', f'{nic.driver} without an IOMMU uses physical addresses, which only hugepages keep',
-                      f'sysctl vm.nr_hugepages={VFIO_MIB // 2}    (and EAL without --no-huge)')
+                      f'{target.reserve_hugepages(VFIO_MIB // 2)}    (and EAL without --no-huge)')
     limit = re.search(r'^Max locked memory\s+(\d+)', read(target.proc, 'self/limits') or '', re.MULTILINE)
     effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(target.proc, 'self/status') or '', re.MULTILINE)
     may_lock = bool(effective) and bool(int(effective[1], 16) >> CAP_IPC_LOCK & 1)
@@ -165,6 +165,24 @@ def enough_queues(target, nb, has_rss):
                       f'{target.name},workers=1')
     else:
         yield Finding(OK, 'queues', has + (f', and workers={workers}' if target.nic else ''))
+
+
+# --------------------------------------------------------------------------------------- interrupts
+
+def interrupts(target):
+    """Check whether an idle program can sleep until a frame arrives, instead of polling the NIC."""
+    nic = target.device()
+    if not target.nic or nic.driver not in USERSPACE_DRIVERS:
+        return
+    if nic.driver != VFIO:
+        yield Finding(NOTE, 'interrupts', f'{nic.driver} has none for receive queues: an idle program polls the NIC, and takes '
+                      'some per cent of a CPU', f'dpdk-devbind.py -b {VFIO} {nic.name}    (if there is an IOMMU)')
+    elif nic.has_queue_vectors is False and target.option('--vfio-intr') != 'legacy':
+        yield Finding(NOTE, 'interrupts', 'the receive queues have no vector of MSI-X: an idle program polls the NIC, and takes '
+                      'some per cent of a CPU', 'EAL with --vfio-intr=legacy')
+    else:
+        yield Finding(OK, 'interrupts', 'are used if DPDK\'s driver has them for receive queues',
+                      'UROCE_LOG=info    (the log then has the line: receive interrupts arrive)')
 
 
 # --------------------------------------------------------------------------------------------- mlx5
@@ -212,7 +230,7 @@ def roce_gids(nic, device):
     return [index for index in names(base) if read(base, index)]
 
 
-CHECKS = (driver, iommu, dma_memory, mlx5, queues)
+CHECKS = (driver, iommu, dma_memory, mlx5, queues, interrupts)
 
 
 def nic_findings(target):

@@ -20,6 +20,11 @@ HARMLESS_IN_GROUP = (None, VFIO, 'pci-stub', 'pcieport')
 PCI_BRIDGE = '0x0604'    # beginning of the class of bridges, which vfio leaves out of account
 NOIOMMU = 'vfio-noiommu'    # name of the IOMMU group that vfio makes without an IOMMU
 IFF_UP = 1
+# The configuration space of PCI: whether there is a list of capabilities, where it begins, and the capability of MSI-X. The
+# lowest two bits of a pointer are reserved.
+STATUS, HAS_LIST, FIRST, MSIX, POINTER = 0x06, 0x10, 0x34, 0x11, 0xfc
+# The 82574L has MSI-X, but DPDK's driver does not assign its queues to a vector.
+WITHOUT_QUEUE_VECTORS = ('0x8086', '0x10d3'),
 
 
 def read(*path):
@@ -113,6 +118,28 @@ class Nic:
     def rdma_devices(self):
         """The kernel's RDMA devices on this NIC."""
         return names(self.folder, 'infiniband')
+
+    @property
+    def capabilities(self):
+        """The PCI capabilities; None: this user may not read them."""
+        try:
+            with open(os.path.join(self.folder, 'config'), 'rb') as file:
+                config = file.read(256)
+        except OSError:
+            return None
+        if len(config) < 256:
+            return None
+        found, at = {}, config[FIRST] & POINTER if config[STATUS] & HAS_LIST else 0
+        while at and at not in found:
+            found[at], at = config[at], config[at + 1] & POINTER
+        return set(found.values())
+
+    @property
+    def has_queue_vectors(self):
+        """Whether the receive queues have vectors of MSI-X; None: unknown."""
+        if (read(self.folder, 'vendor'), read(self.folder, 'device')) in WITHOUT_QUEUE_VECTORS:
+            return False
+        return None if self.capabilities is None else MSIX in self.capabilities
 
     @property
     def numa_node(self):

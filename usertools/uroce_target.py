@@ -78,6 +78,13 @@ class Target:
         name = next((name for name in found if is_nic(name)), None)
         return Nic(name, self.sysfs, self.proc, self.modules) if name else None
 
+    def reserve_hugepages(self, nb):
+        """The command that reserves `nb` hugepages of 2 MiB. The default size can be another one: it is 512 MiB on an Arm
+        kernel with pages of 64 KiB.
+        """
+        base = os.path.join(self.sysfs, 'kernel/mm/hugepages/hugepages-2048kB')
+        return f'echo {nb} > {base}/nr_hugepages' if os.path.isdir(base) else f'sysctl vm.nr_hugepages={nb}'
+
     def option(self, *flags):
         """The value of an EAL option, or None."""
         for i, word in enumerate(self.eal):
@@ -89,7 +96,6 @@ class Target:
                 if len(flag) == 2 and word.startswith(flag) and not word.startswith('--'):
                     return word[2:]
         return None
-
 
     def vdev(self):
         """The arguments of the virtual port in the EAL options: iface, framesz ..."""

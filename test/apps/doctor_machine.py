@@ -71,6 +71,15 @@ def named(found, level, check, words=''):
     return any(entry.level == level and entry.check == check and words in entry.text for entry in found)
 
 
+def remedy(check, **traits):
+    return next(entry.remedy for entry in findings(**traits) if entry.check == check)
+
+
+def without_2_mib(root):
+    base = os.path.join(root, 'sys/kernel/mm/hugepages')
+    os.rename(os.path.join(base, 'hugepages-2048kB'), os.path.join(base, 'hugepages-524288kB'))
+
+
 def faulty(what, check, words, **traits):
     """Check that there is one fault, of this check, with these words, and with a command as a remedy.
 
@@ -89,6 +98,8 @@ def test_all():
     for what, words, free in ('no hugepages', 'none is reserved', None), ('no free hugepages', '0 MiB', 0):
         found = findings(free=free)
         expect(what, named(found, NOTE, 'hugepages', words) and not any(entry.level == FAULT for entry in found), found)
+    expect('how to reserve hugepages of 2 MiB', '/hugepages-2048kB/nr_hugepages' in remedy('hugepages', free=None))
+    expect('how to reserve hugepages of another size', remedy('hugepages', free=None, prepare=without_2_mib).startswith('sysctl '))
     found = findings(free=8)
     expect('few hugepages', named(found, NOTE, 'hugepages', '16 MiB'), found)
     expect('--no-huge', named(findings(eal=('--no-huge',), free=None), OK, 'hugepages'))

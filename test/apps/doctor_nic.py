@@ -185,6 +185,37 @@ def test_queues():
            found)
 
 
+def configuration(*capabilities, identity='0x8086 0x100e'):
+    """The configuration space of a NIC with these capabilities, and its vendor and device."""
+    def prepare(root):
+        config = bytearray(256)
+        for at, capability in enumerate(capabilities):
+            config[0x40 + 16 * at:0x42 + 16 * at] = capability, 0x50 + 16 * at if at + 1 < len(capabilities) else 0
+        config[0x06], config[0x34] = (0x10, 0x40) if capabilities else (0, 0)
+        with open(os.path.join(root, NIC, 'config'), 'wb') as file:
+            file.write(config)
+        for name, value in zip(('vendor', 'device'), identity.split()):
+            write(root, f'{NIC}/{name}', value)
+    return prepare
+
+
+def test_interrupts():
+    """Whether an idle program can sleep."""
+    legacy = ('-l', '2-3', '--vfio-intr=legacy')
+    for what, level, traits in (
+            ('MSI-X', OK, {'prepare': configuration(0x01, 0x11)}),
+            ('MSI-X in front', OK, {'prepare': configuration(0x11, 0x05)}),
+            ('an unreadable configuration', OK, {}),
+            ('no capability', NOTE, {'prepare': configuration()}),
+            ('MSI alone', NOTE, {'prepare': configuration(0x01, 0x05)}),
+            ('MSI alone, and INTx is chosen', OK, {'prepare': configuration(0x01, 0x05), 'eal': legacy}),
+            ('an 82574L', NOTE, {'prepare': configuration(0x11, identity='0x8086 0x10d3')}),
+            ('an 82574L, and INTx is chosen', OK, {'prepare': configuration(0x11, identity='0x8086 0x10d3'), 'eal': legacy}),
+            ('uio', NOTE, {'driver': 'uio_pci_generic', 'iommu': False})):
+        found = findings(**traits)
+        expect(f'interrupts: {what}', named(found, level, 'interrupts'), found)
+
+
 def mlx5(root, folder=NIC, gids='', has_rdma=True):
     """A NIC that the kernel and DPDK share."""
     interface(root, folder)
@@ -243,5 +274,5 @@ def test_interfaces():
 
 
 def test_all():
-    for test in test_drivers, test_groups, test_memory, test_queues, test_mlx5, test_functions, test_interfaces:
+    for test in test_drivers, test_groups, test_memory, test_queues, test_interrupts, test_mlx5, test_functions, test_interfaces:
         test()

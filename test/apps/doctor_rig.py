@@ -25,7 +25,7 @@ from uroce_ports import LabError, inside  # noqa: E402
 
 UROCED = os.path.join(BUILD, 'apps', 'uroced', 'uroced')
 CONNECT = os.path.join(BUILD, 'apps', 'uroce-connect')
-HANG_S = 60    # only a hang takes longer
+HANG_S = 300    # only a hang takes longer
 NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all',
           '--no-new-privs']
 nb_failed = 0
