@@ -102,11 +102,12 @@ class StockScene(connections.ConnectionScene):
         return any(mad.name == 'REJ' and mad.fields.get('reason') == NO_LISTENER or
                    mad.name == 'SIDR_REP' and mad.fields.get('status') == 1 for mad in self.mads(sender=self.b))
 
-    def pair(self, server, client, seconds, is_endless=False, has_two_connections=False, crashes=0, well=(0,)):
+    def pair(self, server, client, seconds, is_endless=False, has_several_connections=False, crashes=0, well=(0,)):
         """Run a server and a client. Both must end with a status that is well, but for a server that is endless. An
-        endless server is stopped. If the server does not listen yet, the client is started again. A server of two
-        connections is started again with it, since it may have the first one. So is a server that is known to crash, up
-        to `crashes` times."""
+        endless server is stopped. If the server does not listen yet, the client is started again. A server that counts
+        several connections is started again with it, if the server has answered: it may have accepted those requests of
+        the client that came after it listened, and would not take as many as the new client has. So is a server that is
+        known to crash, up to `crashes` times."""
         serving = self.start(self.b, server)
         deadline = time.monotonic() + seconds
         while True:
@@ -119,10 +120,11 @@ class StockScene(connections.ConnectionScene):
             if has_crashed:
                 crashes -= 1
                 deadline = time.monotonic() + seconds
+            has_answered = bool(self.mads(sender=self.b))
             self.wire.capture(None)
             self.found = None
             self.wire.capture(self.path)
-            if has_two_connections or has_crashed:
+            if has_crashed or (has_several_connections and has_answered):
                 stop(serving)
                 serving = self.start(self.b, server)
             time.sleep(0.2)

@@ -51,7 +51,8 @@ def rping_own_qp(s):
 def ucmatose(s):
     """ucmatose: several connections with messages both ways, and disconnections"""
     words = ['ucmatose', '-c', '8', '-C', '10', '-S', '2000']
-    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS,
+           has_several_connections=True)
     expect(len({mad.fields['local_comm_id'] for mad in s.mads('REQ')}) >= 8, 'there were less than 8 connections')
 
 
@@ -59,14 +60,16 @@ def ucmatose(s):
 def ucmatose_migrate(s):
     """ucmatose -m: ids move to another event channel"""
     words = ['ucmatose', '-c', '4', '-C', '10', '-m']
-    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS,
+           has_several_connections=True)
 
 
 @stock(short=True)
 def udaddy(s):
     """udaddy: datagram services that are found by SIDR, and datagrams both ways"""
     words = ['udaddy', '-c', '4', '-C', '10']
-    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS,
+           has_several_connections=True)
     expect(s.mads('SIDR_REP', s.b), 'no SIDR_REP found a service')
 
 
@@ -196,7 +199,7 @@ def register_perftest(program, *words):
             raise Skip(f'{program} has no {IPV6_OPTION}: this version connects by rdma_cm over IPv4 only')
         command = [program, '-R', '-n', '100', '-s', '4096', *words] + ([IPV6_OPTION] if s.is_ipv6 else [])
         # the server listens anew for its second connection, and the client does not wait for that
-        calling = s.pair(command, command + [s.address(s.b)], SECONDS, has_two_connections=True)[1]
+        calling = s.pair(command, command + [s.address(s.b)], SECONDS, has_several_connections=True)[1]
         expect(re.search(r'^ *4096 +100', calling, re.MULTILINE), f'no result: {calling.strip()[-200:]}')
 
 
