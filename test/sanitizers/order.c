@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 #include <rte_launch.h>
@@ -63,18 +64,83 @@ is_eals(void)
 	return heap != NULL && strcmp(heap, "eal") == 0;
 }
 
-void *
-rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
+#ifdef HAS_TSAN
+
+/*
+ * A large object has pages of its own, which the kernel zeroes. A write to each object would take
+ * most of the time of tests that create many devices, because the thread sanitizer records it for
+ * each word. Small objects are of the heap, because the number of a process's mappings is limited.
+ */
+#define LARGE_LEN (128u << 10)
+
+/* What precedes an object. */
+struct header {
+	void *base;
+	size_t mapped_len; /* 0: the object is of the heap */
+};
+
+static void *
+alloc_zeroed(size_t size, unsigned align)
 {
-	void *(*const real)(const char *, size_t, unsigned, int) = behind(__func__);
+	const size_t room = align < 64 ? 64 : align; /* for the header */
+	const size_t len = (room + size + room - 1) / room * room;
+	const bool is_large = size >= LARGE_LEN && room <= 4096;
+	char *base;
+
+	if (is_large)
+		base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else
+		base = aligned_alloc(room, len);
+	if (base == NULL || base == MAP_FAILED)
+		return NULL;
+	if (!is_large)
+		memset(base, 0, len);
+	struct header *header = (struct header *)(base + room) - 1;
+
+	*header = (struct header){ .base = base, .mapped_len = is_large ? len : 0 };
+	return base + room;
+}
+
+static void
+free_zeroed(void *mem)
+{
+	const struct header header = ((const struct header *)mem)[-1];
+
+	if (header.mapped_len > 0)
+		(void)munmap(header.base, header.mapped_len);
+	else
+		free(header.base);
+}
+
+#else
+
+static void *
+alloc_zeroed(size_t size, unsigned align)
+{
 	void *mem;
 
-	if (type == NULL || strcmp(type, "uroce") != 0 || is_eals())
-		return real(type, size, align, socket);
 	if (align < sizeof(void *))
 		align = sizeof(void *);
 	mem = aligned_alloc(align, (size + align - 1) / align * align);
 	return mem != NULL ? memset(mem, 0, size) : NULL;
+}
+
+static void
+free_zeroed(void *mem)
+{
+	free(mem);
+}
+
+#endif /* HAS_TSAN */
+
+void *
+rte_zmalloc_socket(const char *type, size_t size, unsigned align, int socket)
+{
+	void *(*const real)(const char *, size_t, unsigned, int) = behind(__func__);
+
+	if (type == NULL || strcmp(type, "uroce") != 0 || is_eals())
+		return real(type, size, align, socket);
+	return alloc_zeroed(size, align);
 }
 
 void
@@ -85,7 +151,7 @@ rte_free(void *mem)
 	if (mem == NULL || is_eals() || rte_mem_virt2memseg_list(mem) != NULL)
 		real(mem);
 	else
-		free(mem);
+		free_zeroed(mem);
 }
 
 #ifdef HAS_TSAN
