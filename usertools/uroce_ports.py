@@ -20,7 +20,7 @@ ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'
 # The addresses of the server's device.
 DEVICE_IPV4, DEVICE_IPV6 = '192.0.2.1', '2001:db8::1'
 PR_SET_PDEATHSIG = 1
-START_S = 60    # limit for a process to start, which only a hang exceeds
+START_S = 300   # limit for a process to start, which only a hang exceeds
 # A frame of path MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
 FRAME = 4608
 LINK_MTU = 4200    # allows path MTU 4096

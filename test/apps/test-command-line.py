@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TIMEOUT_S = 60    # only a hang exceeds it
+TIMEOUT_S = 300    # only a hang exceeds it
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 import tap  # noqa: E402
 
 PERF, DEVINFO = sys.argv[1:]
-TIMEOUT_S = 120    # only a hang exceeds it
+TIMEOUT_S = 300    # only a hang exceeds it
 RUN = ('unshare', '--mount')
 SYSFS = '/sys/kernel/mm/hugepages'
 PREPARE = f'''

@@ -18,7 +18,7 @@ import threading
 import time
 
 STAT, PERF, UROCED = os.path.join(sys.argv[1], 'uroce-stat'), *sys.argv[2:4]
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 failed = 0
 
 

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
 from unprivileged import EAL, IPV6, NOBODY, PATIENCE, open_lab, skip  # noqa: E402
-from uroce_ports import cpu_of, free_port, loopback_pair  # noqa: E402
+from uroce_ports import free_port, loopback_pair  # noqa: E402
 
 PERF = os.path.abspath(sys.argv[2])
 LIMIT_S = 300    # time limit of a run, which only a hang exceeds
@@ -47,22 +47,22 @@ def rights(prefix):
     return re.search(r'^Uid:\s+\d+\s+(\d+)', said, re.M)[1], re.search(r'^CapEff:\s+(\w+)', said, re.M)[1]
 
 
-def start(lab, side, prefix, address, test, more):
+def start(lab, prefix, address, test, more):
     command = prefix + [PERF, *EAL, '--', f'--uroce=udp,addr={address}', *PATIENCE, *test, *more]
-    return lab.start(command, cpu_of(side), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    return lab.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      text=True, cwd='/')
 
 
 def run(lab, prefix, addresses, test):
     """Run a test between two processes. @return whether it is right, and the output"""
     port = f'--port={free_port()}'
-    server = start(lab, 0, prefix, addresses[0], test, [port])
+    server = start(lab, prefix, addresses[0], test, [port])
     line, said = None, ''
     while line != '' and WAITING not in said:
         line = server.stdout.readline()
         said += line
     to = addresses[0] if '-R' in test else 'localhost'
-    client = start(lab, 1, prefix, addresses[1], test, [port, to])
+    client = start(lab, prefix, addresses[1], test, [port, to])
     try:
         heard, said = client.communicate(timeout=LIMIT_S)[0], said + server.communicate(timeout=LIMIT_S)[0]
     except subprocess.TimeoutExpired:

@@ -15,7 +15,9 @@ UNPRIVILEGED = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-gr
                 '--inh-caps=-all', '--no-new-privs']
 # A busy CPU may not run the other process for seconds, and the default of 67 ms for 8 times is too short for that.
 PATIENCE = ['-u', '18']
-EAL = ['--no-pci', '--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
+# The lcore may use all CPUs: on a busy machine a thread that is bound to one CPU may not run for a minute.
+LCORES = f'--lcores=0@({",".join(map(str, sorted(os.sched_getaffinity(0))))})'
+EAL = [LCORES, '--no-pci', '--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
 IPV6 = '2001:db8::1', '2001:db8::2'    # addresses of the loopback interface of the namespace
 
 

@@ -33,7 +33,7 @@ except ImportError:
 
 FOLDER = os.path.join(SOURCE, 'config/container')
 PROBE = os.path.join(SOURCE, 'test/containers/probe.py')
-TIMEOUT_S = 120    # only a hang exceeds it
+TIMEOUT_S = 300    # only a hang exceeds it
 GID = ['-g', '0']
 # Pairs of processes: each type of QP, and each kind of operation of perftest.
 PAIRS = [*(f'ibv_{kind}_pingpong -g 0' for kind in ('rc', 'uc', 'ud', 'srq')),

@@ -19,7 +19,7 @@
 
 #include "datapath/worker/service.h"
 
-#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 /* twice the number of checks that must find the short time at both devices */
 #define LOOKS 1000
 #define OUT   0  /* offset in each buffer of the data that is written to the peer */

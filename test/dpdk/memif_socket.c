@@ -22,7 +22,7 @@
 #include "datapath/intr_call.h"
 #include "datapath/port/port.h"
 
-#define TIMEOUT_S   60  /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S   300 /* time limit in seconds, which only a hang exceeds */
 #define MESSAGE_LEN 128 /* length of each message of memif */
 
 /* Create a memif port whose socket has the name of the test. */

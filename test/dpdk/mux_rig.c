@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 
 struct a_switch *attached_switch;
 struct rig_qp *attached_qp[2];

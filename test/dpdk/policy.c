@@ -19,9 +19,9 @@ static void
 port_policy_of__each_driver_has_its_row(void **state)
 {
 	static const char *const drivers[] = {
-		"net_memif", "net_af_packet",   "net_af_xdp", "net_tap",  "net_vhost",
-		"net_ring",  "net_virtio_user", "net_null",   "net_pcap", "uroced",
-		"udp",
+		"net_memif",    "net_af_packet",   "net_af_xdp",  "net_tap",  "net_vhost",
+		"net_ring",     "net_virtio_user", "net_null",    "net_pcap", "net_virtio",
+		"net_e1000_em", "net_e1000_igb",   "net_vmxnet3", "uroced",   "udp",
 	};
 
 	(void)state;

@@ -27,7 +27,7 @@
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;
 
-#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 #define PDN       7
 
 /* Make the argument of EAL for three lcores that may use all CPUs of the process. */

@@ -19,7 +19,7 @@
 #include "datapath/udp/udp_counter.h"
 #include "datapath/udp/udp_port.h"
 
-#define WAIT_MS 60000
+#define WAIT_MS 300000
 
 /* address of the device; it depends on the process ID, so that no other test uses it */
 static struct sockaddr_in addr;

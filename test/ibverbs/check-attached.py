@@ -21,7 +21,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-TIMEOUT_S = 120    # time limit for the slowest machine
+TIMEOUT_S = 300    # time limit for the slowest machine
 NOBODY = 65534
 NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # an empty pcap file for Ethernet
 

@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 LIBS, LINGER = sys.argv[1:]
 PORT = '/sys/class/infiniband/uroce0/ports/1'
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 LIST = os.path.join(TOP, 'lib', 'transport', 'counter.h')
 # Some names of the kernel's ABI, some of rxe, some of mlx5.
 NAMES = {'counters': {'port_xmit_data', 'port_rcv_data', 'port_xmit_packets', 'port_rcv_errors', 'link_downed'},

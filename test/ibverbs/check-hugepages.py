@@ -17,7 +17,7 @@ LIBS, PROGRAM, THIEF = map(os.path.abspath, sys.argv[1:])
 NUMBER = '/proc/sys/vm/nr_hugepages'
 FREE = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
 WANTED = 260    # the engine requires 512 MiB of free hugepages
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 ATTEMPTS = 10
 SKIP = 77
 

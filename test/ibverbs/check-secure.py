@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 PROGRAM, PLUGIN = map(os.path.abspath, sys.argv[1:])
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 ROOT, CALLER = 0, 65534
 SKIP = 77
 SPEC = 'net_null0,addr=192.0.2.1/24'

@@ -15,7 +15,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN, STAT = (os.path.join(TOP, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
 LIBS, LINGER = sys.argv[1:]
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 
 
 def check(is_so, *why):

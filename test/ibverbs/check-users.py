@@ -22,7 +22,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 # Where other users find TOP: they may have no access to the folders above TOP.
 TREE = '/mnt'
 RUN, STAT = (os.path.join(TREE, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 ONE, OTHER = 65534, 65533
 OWN = '/tmp/uroce-runtime-'
 SKIP = 77

@@ -24,7 +24,7 @@ sys.path[:0] = [os.path.join(TOP, 'test', 'interop')]
 import pair  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, inside, stop  # noqa: E402
 
-PATIENCE_S = 90    # only a hang exceeds it
+PATIENCE_S = 300    # only a hang exceeds it
 KILL_PACKETS = 1000
 STAT = os.path.join(TOP, 'usertools', 'uroce-stat')
 

@@ -32,7 +32,7 @@
 #include <cmocka.h>
 
 #define ADDRESS "192.0.2.1" /* address of the device, which uroce-run configures */
-#define WAIT_MS 60000       /* time limit, which only a fault exceeds */
+#define WAIT_MS 300000      /* time limit, which only a fault exceeds */
 /*
  * Length of the file that is sent. It is less than half of the receive buffer of an rsocket,
  * because one thread sends all bytes before it receives them.

@@ -17,7 +17,7 @@
 
 #define UCMA_PATH  "/dev/infiniband/rdma_cm"
 #define ADDRESS    "192.0.2.1"
-#define TIMEOUT_MS 60000          /* time limit, which only a hang exceeds */
+#define TIMEOUT_MS 300000         /* time limit, which only a hang exceeds */
 #define UNMAPPED   ((uint64_t)16) /* an address at which no memory is mapped */
 #define UNKNOWN_ID 0x7ffffffeu
 

@@ -21,7 +21,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 INSIDE = 'inside'    # last argument of this script when it runs in the namespace
-TIMEOUT_S = 60    # time limit, which only a hang exceeds
+TIMEOUT_S = 300    # time limit, which only a hang exceeds
 CABLE = '''mount -t sysfs sysfs /sys
 ip link set lo up
 ip link add v0 type veth peer name v1

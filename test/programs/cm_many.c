@@ -22,7 +22,7 @@
 #include <rdma/rdma_cma.h>
 
 #define PORT       7471
-#define TIMEOUT_MS 60000 /* time limit, which only a hang exceeds */
+#define TIMEOUT_MS 300000 /* time limit, which only a hang exceeds */
 #define BATCH      64
 
 struct connection {

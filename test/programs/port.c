@@ -20,7 +20,7 @@
 
 #include "tap.h"
 
-#define TIMEOUT_S 60 /* time limit for an event, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit for an event, which only a hang exceeds */
 
 static enum ibv_port_state
 state_of(struct ibv_context *context)

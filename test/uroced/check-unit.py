@@ -63,7 +63,7 @@ def samples_of_dpu(unit, copy):
     done = run('systemd-analyze', 'verify', str(embedder))
     yield 'dpu__unit_of_an_embedder_is_understood', done.returncode == 0 and not done.stderr, done.stderr
     for options, allowed in ((folder / 'uroced.default', folder / 'uroced.service.conf'), (embedder, embedder)):
-        lcores = numbers_of(re.search(r' -l ([\d,-]+)', options.read_text())[1])
+        lcores = numbers_of(re.search(r'[ =]-l ([\d,-]+)', options.read_text())[1])
         cpus = numbers_of(values_of(allowed, 'CPUAffinity')[-1])
         yield f'dpu__lcores_of_{options.stem}_are_allowed', lcores <= cpus, f'{lcores} of {cpus}'
 

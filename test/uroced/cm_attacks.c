@@ -32,7 +32,7 @@
 #define NB_ATTACKERS   6u
 #define NB_CONNECTIONS 30u
 #define OTHER_UID      65534
-#define TIMEOUT_MS     60000
+#define TIMEOUT_MS     300000
 /* ids that an attacker names: those of the good clients are among the first ones */
 #define NB_IDS 64u
 #define FLOOD  500u

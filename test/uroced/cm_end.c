@@ -12,7 +12,7 @@
 #include "now_ms.h"
 #include "verbs/uroce.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 /*
  * code of an ACK timeout of 2 s: the retries must last until uroced, which a test has killed, was
  * started again and its clients have attached again

@@ -28,7 +28,7 @@
 #define PORT         7471
 #define VICTIM_PORT  7472
 #define CROWD_PORT   8000
-#define TIMEOUT_MS   60000
+#define TIMEOUT_MS   300000
 #define NB_PROCESSES 4u
 #define NB_ENDS      16u /* number of clients in each process of be_crowd() */
 #define CROWD_MIB    "768"

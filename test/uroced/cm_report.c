@@ -23,7 +23,7 @@
 #include "cm_rig.h"
 #include "send_fd.h"
 
-#define HANG_MS 60000 /* a limit that is only reached if a call hangs */
+#define HANG_MS 300000 /* a limit that is only reached if a call hangs */
 
 static struct cm_report report;
 

@@ -25,9 +25,9 @@
 #include "mux/message.h"
 #include "now_ms.h"
 
-#define TIMEOUT_MS 60000 /* a thread that has not slept for this time counts as spinning */
-
-#define START_MS   30000
+/* Limits that only a hang exceeds. A thread that has not slept for TIMEOUT_MS counts as spinning. */
+#define TIMEOUT_MS 300000
+#define START_MS   300000
 
 const char *daemon_program;
 

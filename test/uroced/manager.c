@@ -20,7 +20,7 @@
 
 #include "now_ms.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 
 static int manager = -1;
 static pid_t sender;

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define NUMBER_AT 70
-#define TIMEOUT_S 60
+#define TIMEOUT_S 300
 #define KIB_SPARE 2048 /* KiB of freed memory that the allocator may keep */
 
 /*

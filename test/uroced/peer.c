@@ -19,7 +19,7 @@
 #include "wire/hdr.h"
 #include "now_ms.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 #define SILENCE_MS 100
 
 union uroce_mux_message peer_message;

@@ -18,7 +18,7 @@
 
 #include "now_ms.h"
 
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 300000
 
 unsigned
 process_list_children(pid_t pid, pid_t *children, unsigned room)

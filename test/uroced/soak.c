@@ -50,7 +50,7 @@
 #define HOSTILE_UID  65530
 #define NB_USERS     3u /* number of users of the hostile clients */
 #define HOSTILE_NICE 10
-#define TIMEOUT_S    60    /* timeout that only a hang reaches */
+#define TIMEOUT_S    300   /* timeout that only a hang reaches */
 #define LONG_S       120   /* seconds: a run of this length or more checks the samples as well */
 #define KIB_SPARE    4096u /* KiB of freed memory that the allocator may keep */
 #define FDS_SPARE    64u   /* variation of descriptors caused by the choice of attacks */

@@ -38,7 +38,7 @@
 #define LEN_MAX   65536u
 #define PACE_US   2000u
 #define LIFE_MS   500u /* minimum lifetime of a client; the maximum is four times as long */
-#define TIMEOUT_S 60   /* timeout that only a hang reaches */
+#define TIMEOUT_S 300  /* timeout that only a hang reaches */
 /* bit of the immediate data that means: the message in this slot was checked */
 #define SAID UINT32_C(0x80000000)
 

@@ -23,7 +23,7 @@ sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../apps'))
 import tap  # noqa: E402
 from unprivileged import EAL, IPV6, NOBODY, PATIENCE, open_lab, skip  # noqa: E402
-from uroce_ports import LabError, cpu_of, free_port, loopback_pair  # noqa: E402
+from uroce_ports import LabError, free_port, loopback_pair  # noqa: E402
 
 UROCED, PERF = (os.path.abspath(path) for path in sys.argv[2:4])
 LIMIT_S = 300    # time limit of a run, which only a hang exceeds
@@ -97,22 +97,22 @@ def wait_until(is_so, what):
         time.sleep(0.02)
 
 
-def start(lab, side, prefix, device, test):
+def start(lab, prefix, device, test):
     command = prefix + [PERF, *EAL, '--', f'--uroce={device}', *PATIENCE, *test]
-    return lab.start(command, cpu_of(side), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    return lab.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      text=True, cwd='/')
 
 
 def start_both(lab, prefix, devices, address, test):
     """Start a server and, when it waits, its client. @return both, and what the server has said"""
     port = f'--port={free_port()}'
-    server = start(lab, 0, prefix, devices[0], [*test, port])
+    server = start(lab, prefix, devices[0], [*test, port])
     line, said = None, ''
     while line != '' and WAITING not in said:
         line = server.stdout.readline()
         said += line
     to = address if '-R' in test else 'localhost'
-    return server, start(lab, 1, prefix, devices[1], [*test, port, to]), said
+    return server, start(lab, prefix, devices[1], [*test, port, to]), said
 
 
 def await_both(server, client, said, test):

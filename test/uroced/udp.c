@@ -28,7 +28,7 @@
 #include "wire/icrc.h"
 
 #define NOBODY      65534
-#define TIMEOUT_MS  60000
+#define TIMEOUT_MS  300000
 #define HDR_LEN     42u /* length of the headers in front of a datagram: Ethernet, IPv4, UDP */
 #define UDP_PORT    4791
 #define GROUPS_MAX  64u

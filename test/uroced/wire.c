@@ -28,8 +28,8 @@
 #include "wire/hdr.h"
 
 #define VDEV       "net_af_packet0,iface=ua0,framesz=8192,blocksz=65536,framecnt=512"
-#define TIMEOUT_MS 60000
-#define HANG_S     120 /* a limit that only a hang exceeds */
+#define TIMEOUT_MS 300000
+#define HANG_S     300 /* a limit that only a hang exceeds */
 
 static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
 static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };

@@ -36,7 +36,7 @@
 #define SPEC       "net_memif0,addr=192.0.2.1/24,workers=2"
 #define PEER_SPEC  "net_memif0,addr=192.0.2.2/24,workers=2"
 #define PEER       "peer" /* with this argument the program is the peer, in a process of its own */
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS 300000
 #define START_MS   300 /* time in milliseconds that the start of a device takes */
 #define ANSWER_MS  100 /* time in milliseconds in which a peer must answer */
 

@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 
-#define TIMEOUT_MS 60000 /* time limit, which only a hang exceeds */
+#define TIMEOUT_MS 300000 /* time limit, which only a hang exceeds */
 
 void
 rig_open(struct cm_rig *rig, const char *keys)

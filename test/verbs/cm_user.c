@@ -10,7 +10,7 @@
 
 #include "verbs/uroce.h"
 
-#define TIMEOUT_MS 60000 /* time limit, which only a hang exceeds */
+#define TIMEOUT_MS 300000 /* time limit, which only a hang exceeds */
 
 static void
 notify_user(void *arg)

@@ -20,7 +20,7 @@
 
 #include "../dpdk/switch.h"
 
-#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+#define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 /*
  * Maximum number of attempts to change a QP to RTR. An attempt fails if the peer gets no CPU for 3 s
  * and does not answer ARP.
