@@ -23,6 +23,7 @@ import tap  # noqa: E402
 PERF, SANITIZER = sys.argv[1:3]
 LIMIT_S = 300    # only a hang takes so long
 NUMBER = r'\d+\.\d+'
+SAMPLE = r'[0-9.e+-]+'    # a number of %g, which has no point if it is whole or large
 BW_ROW = rf'^ 4096 +\d+ +{NUMBER} +{NUMBER}\s+{NUMBER}'
 
 # (command line, status, regular expression of the output)
@@ -41,8 +42,8 @@ RUNS = [
      r'^\tport_xmit_packets=[1-9]\d*\n\tport_rcv_packets=[1-9]\d*$'),
     ('write_bw -W nosuch', 1, '--report-counters nosuch: no such counter; allowed: the names of uroce-stat'),
     ('read_lat -n 100 -C', 0, r't_min\[cycles\]'),
-    ('read_lat -n 100 -H', 0, rf'^#, usec\n1, {NUMBER}\n(?s:.*)^100, (?s:.*)t_min\[usec\]'),
-    ('read_lat -n 100 -U -C', 0, r'^#, cycles\n1, [0-9.e+]+\n(?s:.*)^100, (?s:.*)t_min\[cycles\]'),
+    ('read_lat -n 100 -H', 0, rf'^#, usec\n1, {SAMPLE}\n(?s:.*)^100, (?s:.*)t_min\[usec\]'),
+    ('read_lat -n 100 -U -C', 0, rf'^#, cycles\n1, {SAMPLE}\n(?s:.*)^100, (?s:.*)t_min\[cycles\]'),
     ('send_lat -n 1000 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
     ('send_lat -D 1 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
     ('write_bw -s 4096 -n 100 --report_gbits --rate_limit 0.01 --burst_size 1', 0, r'^ 4096 +\d+ +\d+\.\d{6} +0\.0\d{5}\s'),

@@ -6,8 +6,8 @@
  * killed process must leave no id, no port and no descriptor behind.
  *
  *	test-uroced-cm_killed UROCED [ROUNDS]
- *	test-uroced-cm_killed --victim STATE SOCKET   a program that is killed in a state
- *	test-uroced-cm_killed --crowd SOCKET          a program with many clients
+ *	test-uroced-cm_killed --victim SOCKET STATE   a program that is killed in a state
+ *	test-uroced-cm_killed --crowd SOCKET NTH      a program with many clients
  */
 
 #include "cm_end.h"
@@ -260,25 +260,31 @@ run_steps(struct side *side, const char *names)
 
 /* --- victims ------------------------------------------------------------------------------------- */
 
+/* In a child: the pipe to its parent, and the arguments of its role. */
+static int report_fd;
+static const char *child_socket;
+static unsigned child_nth;
+
 static void
 tell(char what)
 {
-	(void)!write(STDOUT_FILENO, &what, 1);
+	(void)!write(report_fd, &what, 1);
 }
 
 /*
  * Run the program that is killed. It reports to its parent when it listens, and when it has reached
  * the state in which it is to be killed.
  */
-__attribute__((noreturn)) static void
-be_victim(const struct killed *state, const char *socket)
+static void
+be_victim(void **unused)
 {
 	static struct side side;
+	const struct killed *state = &killed[child_nth % NB_KILLED];
 	const char *rest = state->victim;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)unused;
 	side.is_datagram = state->is_datagram;
-	cm_end_open(&side.end, socket);
+	cm_end_open(&side.end, child_socket);
 	cm_end_make_qp(&side.end);
 	if (strncmp(rest, "listen", 6) == 0) {
 		step_listen(&side);
@@ -467,16 +473,17 @@ expect_end_of(struct cm_end *from, struct cm_end *to, const struct user_link *li
  * Run a program with many clients, which are connected in pairs. The parent writes a byte to the
  * program each time when it has killed uroced and started it again.
  */
-static int
-be_crowd(const char *socket, unsigned nth)
+static void
+be_crowd(void **state)
 {
 	static struct cm_end ends[NB_ENDS];
 	static struct user_link link[NB_ENDS];
+	const unsigned nth = child_nth;
 	char byte;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)state;
 	for (unsigned i = 0; i < NB_ENDS; i++)
-		cm_end_open(&ends[i], socket);
+		cm_end_open(&ends[i], child_socket);
 	for (unsigned i = 0; i < NB_ENDS; i += 2) {
 		const uint16_t port = (uint16_t)(CROWD_PORT + nth * NB_ENDS + i);
 
@@ -495,7 +502,6 @@ be_crowd(const char *socket, unsigned nth)
 	}
 	for (unsigned i = 0; i < NB_ENDS; i++)
 		cm_end_close(&ends[i]);
-	return 0;
 }
 
 static void
@@ -541,6 +547,23 @@ tear_down(void **state)
 	return 0;
 }
 
+/*
+ * Run a child as a test case, because cmocka prints the reason of a failure only for these. The
+ * output of cmocka goes to standard error, and the reports go to the pipe of standard output.
+ */
+static int
+be_child(CMUnitTestFunction role, const char *socket, const char *nth)
+{
+	const struct CMUnitTest tests[] = { { "child", role, NULL, NULL, NULL } };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	child_socket = socket;
+	child_nth = (unsigned)strtoul(nth, NULL, 10);
+	report_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -556,11 +579,11 @@ main(int argc, char **argv)
 	(void)unsetenv("RUNTIME_DIRECTORY");
 	if (argc == 4 && strcmp(argv[1], "--crowd") == 0) {
 		net_init_with(CROWD_MIB);
-		return be_crowd(argv[2], (unsigned)strtoul(argv[3], NULL, 10));
+		return be_child(be_crowd, argv[2], argv[3]);
 	}
 	net_init();
 	if (argc == 4 && strcmp(argv[1], "--victim") == 0)
-		be_victim(&killed[strtoul(argv[3], NULL, 10) % NB_KILLED], argv[2]);
+		return be_child(be_victim, argv[2], argv[3]);
 	daemon_program = argv[1];
 	if (argc > 2)
 		nb_rounds = (unsigned)strtoul(argv[2], NULL, 10);

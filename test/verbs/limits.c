@@ -110,8 +110,9 @@ cqe__so_many_completions_wait_in_it(void **state)
 	assert_int_equal(to_init(&net.a), 0);
 	assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
 	flush(net.a.qp, (unsigned)cq->cqe);
+	/* the poll returns 0 while the service thread drives the worker, which may flush later */
 	while (total < cq->cqe) {
-		assert_true((nb = uroce_poll_cq(cq, 256, wc)) > 0);
+		assert_true((nb = uroce_poll_cq(cq, 256, wc)) >= 0);
 		total += nb;
 	}
 	assert_int_equal(total, cq->cqe);
