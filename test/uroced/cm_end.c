@@ -50,6 +50,22 @@ cm_end_open(struct cm_end *end, const char *socket)
 	assert_true(end->pd && end->cq && end->mr);
 }
 
+/*
+ * Create a QP. On a busy machine uroced may lease a QP number later than the call waits for it, so
+ * the QP is created again.
+ */
+static struct ibv_qp *
+create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+	struct ibv_qp *qp;
+
+	do {
+		qp = uroce_create_qp(pd, attr);
+	} while (!qp && (errno == EAGAIN || errno == ENOTCONN) && now_ms() < until_ms);
+	return qp;
+}
+
 void
 cm_end_make_qp(struct cm_end *end)
 {
@@ -65,7 +81,7 @@ cm_end_make_qp(struct cm_end *end)
 
 	if (end->qp)
 		assert_int_equal(uroce_destroy_qp(end->qp), 0);
-	end->qp = uroce_create_qp(end->pd, &attr);
+	end->qp = create_qp(end->pd, &attr);
 	assert_non_null(end->qp);
 }
 

@@ -283,6 +283,7 @@ be_victim(void **unused)
 	const char *rest = state->victim;
 
 	(void)unused;
+	net_init();
 	side.is_datagram = state->is_datagram;
 	cm_end_open(&side.end, child_socket);
 	cm_end_make_qp(&side.end);
@@ -482,6 +483,7 @@ be_crowd(void **state)
 	char byte;
 
 	(void)state;
+	net_init_with(CROWD_MIB);
 	for (unsigned i = 0; i < NB_ENDS; i++)
 		cm_end_open(&ends[i], child_socket);
 	for (unsigned i = 0; i < NB_ENDS; i += 2) {
@@ -577,13 +579,11 @@ main(int argc, char **argv)
 	if (argc < 2)
 		return 1;
 	(void)unsetenv("RUNTIME_DIRECTORY");
-	if (argc == 4 && strcmp(argv[1], "--crowd") == 0) {
-		net_init_with(CROWD_MIB);
+	if (argc == 4 && strcmp(argv[1], "--crowd") == 0)
 		return be_child(be_crowd, argv[2], argv[3]);
-	}
-	net_init();
 	if (argc == 4 && strcmp(argv[1], "--victim") == 0)
 		return be_child(be_victim, argv[2], argv[3]);
+	net_init();
 	daemon_program = argv[1];
 	if (argc > 2)
 		nb_rounds = (unsigned)strtoul(argv[2], NULL, 10);

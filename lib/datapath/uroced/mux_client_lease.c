@@ -27,7 +27,7 @@
  * connected, and is more than a restart of uroced takes. LEASE_TIMEOUT_S applies while uroced is
  * connected, and is more than uroced needs for a reply on a machine without free CPUs.
  */
-#define RESTART_TIMEOUT_S 2
+#define RESTART_TIMEOUT_S 10
 #define LEASE_TIMEOUT_S   10
 #define LEASE_MAX         64u /* maximum number of blocks of QPNs in a request for leases */
 
