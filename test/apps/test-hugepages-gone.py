@@ -5,7 +5,8 @@
     test-hugepages-gone.py UROCE-PERF UROCE-DEVINFO
 
 Each program runs in a mount namespace whose sysfs reports 1024 free hugepages. The file from which EAL learns which of
-them are promised to others is not there, so EAL takes them for none. Needs root.
+them are promised to others is not there, so EAL takes them for none. The hugepages of the NUMA nodes, which EAL counts
+first, are hidden. Needs root.
 """
 
 import os
@@ -22,6 +23,9 @@ SYSFS = '/sys/kernel/mm/hugepages'
 PREPARE = f'''
 mount -t tmpfs tmpfs {SYSFS} && mkdir {SYSFS}/hugepages-2048kB && echo 1024 >{SYSFS}/hugepages-2048kB/free_hugepages
 [ -z "$PROMISED" ] || echo "$PROMISED" >{SYSFS}/hugepages-2048kB/resv_hugepages
+for node in /sys/devices/system/node/node*/hugepages; do
+    [ ! -d $node ] || mount -t tmpfs tmpfs $node
+done
 exec "$@"
 '''
 LOOPBACK = ('--', '--loopback', 'write_bw', '-n', '100')
