@@ -45,11 +45,13 @@ def check_memory(nb):
 
 
 def start(lab, side, keeper, args, words, log):
-    """Start one end, with room for the QPs."""
+    """Start one end, with room for the QPs. It uses ordinary memory, which check_memory() has counted: the free hugepages may
+    be too few.
+    """
     side = copy.copy(side)
     side.device = re.sub(',qps=[0-9]+', '', side.device) + f',qps={2 * args.connections}'
     if side.eal:
-        side.eal = side.eal + [f'-m {memory_mib(args.connections)}']
+        side.eal = side.eal + ['--no-huge', f'-m {memory_mib(args.connections)}']
     command = [args.program, '-n', str(args.connections), *words]
     return lab.start(pair.inside(side.keeper or keeper) + pair.under_run(side, args.libs, command),
                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
