@@ -319,6 +319,26 @@ watch(struct run *run, unsigned seconds)
 	}
 }
 
+/*
+ * Watch on until each good client has received a message beside the attacks, because a busy machine
+ * may keep a client from its CPU for all the time of the run.
+ */
+static void
+await_messages(struct run *run)
+{
+	const struct soak_good *const good = run->soak->good;
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < TIMEOUT_S && nb < SOAK_GOOD; i++) {
+		for (nb = 0; nb < SOAK_GOOD && good[nb].tally[SOAK_ATTACKED].nb_verified > 0;)
+			nb++;
+		if (is_interrupted || run->nb_failed_children > 0 || !uroced_lives(run))
+			return;
+		if (nb < SOAK_GOOD)
+			watch(run, 1);
+	}
+}
+
 static void
 end_children(struct run *run)
 {
@@ -594,6 +614,7 @@ run_soak(bool has_time, unsigned seconds, unsigned seed)
 	if (!is_interrupted)
 		start_hostile(&run, seed);
 	watch(&run, seconds);
+	await_messages(&run);
 	end_children(&run);
 	tell_attacks(run.soak);
 	evaluate_good_clients(&run, has_time);
