@@ -24,6 +24,7 @@
 #include "datapath/port/port.h"
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
+#include "datapath/worker/service_thread.h"
 
 #define TIMEOUT_S 300 /* time limit in seconds, which only a hang exceeds */
 
@@ -564,6 +565,51 @@ service__wakes_for_timers(void **state)
 		assert_int_equal(uroce_dev_destroy(dev[i]), 0);
 }
 
+static uint32_t
+nb_wakes(void)
+{
+	return atomic_load(&dev[1]->service->wakes);
+}
+
+/*
+ * A command about a QP must not wake the service thread if it leaves nothing to do. A program that
+ * connects many QPs would otherwise share its CPU with the thread.
+ */
+static void
+service__sleeps_through_a_command_without_work(void **state)
+{
+	struct ibv_qp_attr attr = { .min_rnr_timer = 1 };
+	uint32_t nb_before;
+
+	(void)state;
+	make_world(&memif, "drive=app");
+	wait_for_sleep();
+	nb_before = nb_wakes();
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(rig_modify(qp[1], &attr, IBV_QP_MIN_RNR_TIMER), 0);
+	assert_int_equal(nb_wakes(), nb_before);
+	end_world();
+}
+
+/* A command after which a request can be sent must wake the service thread, which sends it. */
+static void
+service__wakes_for_a_command_that_leaves_work(void **state)
+{
+	struct ibv_qp_attr sqd = { .qp_state = IBV_QPS_SQD }, rts = { .qp_state = IBV_QPS_RTS };
+	uint32_t nb_before;
+
+	(void)state;
+	make_world(&memif, "drive=app");
+	assert_int_equal(rig_modify(qp[1], &sqd, IBV_QP_STATE), 0);
+	rig_post_send(qp[1], IBV_WR_RDMA_WRITE, 1, 0, 100, qp[0], 0);
+	wait_for_sleep();
+	nb_before = nb_wakes();
+	assert_int_equal(rig_modify(qp[1], &rts, IBV_QP_STATE), 0);
+	assert_true(nb_wakes() != nb_before);
+	assert_int_equal(rig_wait(&qp[1]->scq).status, IBV_WC_SUCCESS);
+	end_world();
+}
+
 static int
 setup(void **state)
 {
@@ -588,6 +634,8 @@ main(void)
 		cmocka_unit_test(service__sleeps_on_af_packet),
 		cmocka_unit_test(service__gets_up_when_the_application_comes),
 		cmocka_unit_test(service__wakes_for_timers),
+		cmocka_unit_test(service__sleeps_through_a_command_without_work),
+		cmocka_unit_test(service__wakes_for_a_command_that_leaves_work),
 	};
 
 	if (!rig_init())

@@ -177,32 +177,40 @@ uroce_cmd_take(struct uroce_worker *worker)
  * Run the pending commands in the calling thread, if the worker's lock is free. The commands run
  * inside a round. A delayed ACK and the frames that wait with it are sent before the commands,
  * because a command may withdraw the memory to which these frames refer.
+ * @return whether the commands ran, and left nothing to do for the service thread: no frame and no
+ *	timer
  */
-static void
+static bool
 try_cmds_here(struct uroce_worker *worker)
 {
+	bool is_at_rest;
+
 	if (!uroce_lock_try(&worker->lock))
-		return;
+		return false;
 	uroce_worker_begin_round(worker);
 	uroce_cmd_take(worker);
 	uroce_reorder_mbuf_reap(worker);
 	uroce_worker_end_round(worker);
+	is_at_rest = uroce_worker_is_at_rest(worker) && uroce_worker_next_ns(worker) == UROCE_NEVER;
 	uroce_lock_release(&worker->lock);
+	return is_at_rest;
 }
 
 /*
  * Push a command to a worker, and wait until the command has run. If the QP of the command migrates
  * meanwhile, the old worker passes the command to the new worker, and the calling thread waits for
- * the new worker.
+ * the new worker. After a command about a QP that leaves the worker at rest, the service thread is
+ * not woken, because it would take the CPU from a program that connects many QPs.
  */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 {
 	unsigned spins = 0;
+	bool is_at_rest;
 
 	push_cmd(worker, cmd);
 	for (;;) {
-		try_cmds_here(worker);
+		is_at_rest = try_cmds_here(worker);
 		/*
 		 * acquire D1 pairs with release D1 in run_cmd(): the result of the call is visible
 		 */
@@ -216,7 +224,7 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 			spins = 0;
 		}
 	}
-	if (worker->dev->service)
+	if (worker->dev->service && !(cmd->about && is_at_rest))
 		uroce_service_wake_for_work(worker->dev->service, worker);
 	return cmd->ret;
 }
