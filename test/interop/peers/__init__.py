@@ -23,6 +23,8 @@ class Peer:
     name = None    # name in PEERS
     words = frozenset()
     quirks = {}    # {word: a known fault, and since when}; scenarios expect the fault of this peer only
+    # Whether the NIC may move a flow to another of its queues. Frames in that queue then overtake those in the old one.
+    moves_flows = False
 
     def __init__(self, number, network, log):
         """The peer of port `number` (1 or 2) of a Network. It writes its output to the file `log`."""

@@ -26,6 +26,8 @@ class NicPeer(InGuest, Uroce):
         super().__init__(number, network, log, port=None)
         self.nic = nic
         self.iova = iova
+        # The tap moves a flow to the queue on which the guest has transmitted a frame of the flow (tun.c of Linux).
+        self.moves_flows = NICS[nic].nb_queues > 1
 
     def prepare(self):
         why = build(KERNEL, self.log, NIC) or lacking_nic(self.nic)
