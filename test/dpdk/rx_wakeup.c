@@ -591,6 +591,32 @@ service__sleeps_through_a_command_without_work(void **state)
 	end_world();
 }
 
+static int
+do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/*
+ * A command that makes a QP start or stop receiving must wake the service thread, although it
+ * leaves nothing to do: it may have received frames for another worker, and the peer may have
+ * connected again.
+ */
+static void
+service__wakes_when_a_qp_starts_to_receive(void **state)
+{
+	uint32_t nb_before;
+
+	(void)state;
+	make_world(&memif, "drive=app");
+	wait_for_sleep();
+	nb_before = nb_wakes();
+	assert_int_equal(uroce_worker_qp_quiesce(&qp[1]->wqp, do_nothing, NULL), 0);
+	assert_true(nb_wakes() != nb_before);
+	end_world();
+}
+
 /* A command after which a request can be sent must wake the service thread, which sends it. */
 static void
 service__wakes_for_a_command_that_leaves_work(void **state)
@@ -636,6 +662,7 @@ main(void)
 		cmocka_unit_test(service__wakes_for_timers),
 		cmocka_unit_test(service__sleeps_through_a_command_without_work),
 		cmocka_unit_test(service__wakes_for_a_command_that_leaves_work),
+		cmocka_unit_test(service__wakes_when_a_qp_starts_to_receive),
 	};
 
 	if (!rig_init())

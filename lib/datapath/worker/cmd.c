@@ -197,10 +197,26 @@ try_cmds_here(struct uroce_worker *worker)
 }
 
 /*
+ * Whether a command leaves something to do for the service thread, so that this thread must be
+ * woken. A command about a QP that leaves the worker at rest leaves nothing in most cases, and a
+ * thread that wakes then would take the CPU from a program that connects many QPs. But after a
+ * command that makes a QP start or stop receiving, a thread that sleeps until a wake-up must check
+ * its workers once: the frames that the command received may have been for another worker, and the
+ * peer of a memif port may have connected again, with rings that cannot wake the thread yet.
+ */
+static bool
+leaves_work(const struct uroce_cmd *cmd, const struct uroce_worker *worker, bool is_at_rest)
+{
+	if (!cmd->about || !is_at_rest)
+		return true;
+	return cmd->must_receive_first &&
+	       atomic_load_explicit(&worker->is_unattended, memory_order_relaxed);
+}
+
+/*
  * Push a command to a worker, and wait until the command has run. If the QP of the command migrates
  * meanwhile, the old worker passes the command to the new worker, and the calling thread waits for
- * the new worker. After a command about a QP that leaves the worker at rest, the service thread is
- * not woken, because it would take the CPU from a program that connects many QPs.
+ * the new worker.
  */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
@@ -224,7 +240,7 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 			spins = 0;
 		}
 	}
-	if (worker->dev->service && !(cmd->about && is_at_rest))
+	if (worker->dev->service && leaves_work(cmd, worker, is_at_rest))
 		uroce_service_wake_for_work(worker->dev->service, worker);
 	return cmd->ret;
 }

@@ -95,16 +95,6 @@ watch_link(struct uroce_worker *worker)
 	uroce_link_restart(port, worker->now_ns);
 }
 
-/* Whether the round has nothing to do except to wait for frames. */
-static bool
-is_round_idle(const struct uroce_worker *worker)
-{
-	return (!worker->tx.active_head || uroce_delayed_ack_is_waiting(worker)) &&
-	       worker->tx.nb_pending == 0 &&
-	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
-	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
-}
-
 /*
  * Receive frames. For a program that spins in poll_cq, the port is polled several times in a round.
  * To begin a round costs more than to poll the port. So a frame waits half a poll on average,
@@ -119,7 +109,7 @@ receive_frames(struct uroce_worker *worker, bool is_apps)
 	if (nb > 0 || !is_apps || worker->dev->port->policy->is_burst_syscall ||
 	    !uroce_delayed_ack_is_spinning(worker))
 		return nb;
-	for (unsigned i = 1; i < RX_POLLS && nb == 0 && is_round_idle(worker); i++)
+	for (unsigned i = 1; i < RX_POLLS && nb == 0 && uroce_worker_is_round_idle(worker); i++)
 		nb = uroce_rx_run(worker);
 	return nb;
 }
@@ -356,36 +346,6 @@ uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsig
 }
 
 /* --- the service thread and dedicated lcores --- */
-
-uint64_t
-uroce_worker_next_ns(const struct uroce_worker *worker)
-{
-	return worker->tx.active_head || worker->loopback.nb > 0 || uroce_publish_is_pending(worker)
-		       ? 0
-		       : uroce_wheel_next_ns(&worker->wheel);
-}
-
-/*
- * Whether other workers have forwarded frames to this worker. rte_ring_empty() is for producers and
- * consumers of the ring only. Here the positions of the ring are read by atomic loads, because
- * other threads may use the ring at the same time.
- */
-static bool
-has_forwarded(const struct uroce_worker *worker)
-{
-	const struct rte_ring *ring = worker->forwarded;
-
-	return ring && __atomic_load_n(&ring->prod.tail, __ATOMIC_RELAXED) !=
-			       __atomic_load_n(&ring->cons.tail, __ATOMIC_RELAXED);
-}
-
-bool
-uroce_worker_is_at_rest(const struct uroce_worker *worker)
-{
-	return is_round_idle(worker) && !worker->tx.active_head && worker->loopback.nb == 0 &&
-	       worker->migrating.nb == 0 && !uroce_publish_is_pending(worker) &&
-	       !uroce_reorder_buffer_has_ready(worker->reorder_buffer) && !has_forwarded(worker);
-}
 
 static int
 drive_for_ever(void *arg)

@@ -22,6 +22,7 @@
  *	delayed_ack.c   acknowledgements that wait until the program has posted its reply
  *	doorbell.c      doorbells: rung by any thread; doorbell_take.c: taken by the worker
  *	inline_tx.c     posts that transmit without a doorbell
+ *	at_rest.c       what a worker has left to do after a round
  *	cmd.c           commands of other threads
  *
  * Calls between these files go in one direction, which devtools/check-floors checks.
@@ -299,13 +300,17 @@ void uroce_worker_destroy(struct uroce_worker *worker);
 /** Remove a QP from all lists of the worker. The function runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* The functions from here to uroce_worker_stop() are in poll.c. */
+/** Whether the round has nothing to do except to wait for frames. */
+static inline bool
+uroce_worker_is_round_idle(const struct uroce_worker *worker)
+{
+	return (!worker->tx.active_head || uroce_delayed_ack_is_waiting(worker)) &&
+	       worker->tx.nb_pending == 0 &&
+	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
+	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
+}
 
-/**
- * Run a round of a worker in the service thread, instead of a thread of the application.
- * @return number of frames received and sent
- */
-unsigned uroce_worker_round(struct uroce_worker *worker);
+/* The next two functions are in at_rest.c. */
 
 /**
  * Get the latest time at which the worker must be driven again. UROCE_NEVER: the worker must be
@@ -318,6 +323,14 @@ uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
  * a command arrives.
  */
 bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
+
+/* The functions from here to uroce_worker_stop() are in poll.c. */
+
+/**
+ * Run a round of a worker in the service thread, instead of a thread of the application.
+ * @return number of frames received and sent
+ */
+unsigned uroce_worker_round(struct uroce_worker *worker);
 
 /**
  * Make a free lcore drive the worker until uroce_worker_stop().
