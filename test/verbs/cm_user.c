@@ -3,6 +3,7 @@
 
 #include "cm_user.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -54,15 +55,28 @@ addr_of(const union ibv_gid *gid, uint16_t port)
 	return addr;
 }
 
+/*
+ * Create an id and bind it. While uroced's connection manager starts again, the calls fail after
+ * some seconds, and then they are repeated.
+ */
 static uint32_t
 create_bound(struct user *user, uint16_t port)
 {
 	const struct uroce_cm_manager_ops *const ops = user->manager->ops;
 	const struct uroce_cm_addr addr = addr_of(&user->gid, port);
+	const time_t end = time(NULL) + TIMEOUT_MS / 1000;
 	uint32_t id;
+	int ret;
 
-	assert_int_equal(ops->create(user->manager, UROCE_CM_PS_TCP, false, port, &id), 0);
-	assert_int_equal(ops->bind(user->manager, id, &addr, false, false), 0);
+	do {
+		ret = ops->create(user->manager, UROCE_CM_PS_TCP, false, port, &id);
+		if (ret != 0)
+			continue;
+		ret = ops->bind(user->manager, id, &addr, false, false);
+		if (ret != 0)
+			(void)ops->destroy(user->manager, id);
+	} while (ret == -EIO && time(NULL) < end);
+	assert_int_equal(ret, 0);
 	return id;
 }
 
