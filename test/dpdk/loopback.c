@@ -13,6 +13,7 @@
 #include <rte_bus_vdev.h>
 #include <rte_ethdev.h>
 
+#include "datapath/worker/at_rest.h"
 #include "datapath/worker/round.h"
 
 #define PORT   "net_null7"

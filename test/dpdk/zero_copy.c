@@ -20,6 +20,7 @@
 #include <rte_ethdev.h>
 
 #include "datapath/clock.h"
+#include "datapath/worker/at_rest.h"
 #include "datapath/worker/round.h"
 #include "mem/mkey.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a worker has left to do after a round. */
+/* The implementation of at_rest.h. */
 
-#include "datapath/worker/round.h"
+#include "datapath/worker/at_rest.h"
 
 uint64_t
 uroce_worker_next_ns(const struct uroce_worker *worker)

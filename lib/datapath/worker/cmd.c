@@ -13,6 +13,7 @@
 
 #include "datapath/uroced/mux_client.h"
 #include "datapath/clock.h"
+#include "datapath/worker/at_rest.h"
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 

@@ -21,6 +21,7 @@
 #include "datapath/port/link.h"
 #include "datapath/log.h"
 #include "datapath/net/mcast_group.h"
+#include "datapath/worker/at_rest.h"
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 #include "datapath/stage.h"

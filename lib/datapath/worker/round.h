@@ -300,30 +300,6 @@ void uroce_worker_destroy(struct uroce_worker *worker);
 /** Remove a QP from all lists of the worker. The function runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** Whether the round has nothing to do except to wait for frames. */
-static inline bool
-uroce_worker_is_round_idle(const struct uroce_worker *worker)
-{
-	return (!worker->tx.active_head || uroce_delayed_ack_is_waiting(worker)) &&
-	       worker->tx.nb_pending == 0 &&
-	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
-	       !atomic_load_explicit(&worker->cmds, memory_order_relaxed);
-}
-
-/* The next two functions are in at_rest.c. */
-
-/**
- * Get the latest time at which the worker must be driven again. UROCE_NEVER: the worker must be
- * driven only when something arrives.
- */
-uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
-
-/**
- * Whether the worker has nothing to do before uroce_worker_next_ns(), unless a frame, a doorbell or
- * a command arrives.
- */
-bool uroce_worker_is_at_rest(const struct uroce_worker *worker);
-
 /* The functions from here to uroce_worker_stop() are in poll.c. */
 
 /**

@@ -56,6 +56,7 @@
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/device/numa.h"
 #include "datapath/port/port.h"
+#include "datapath/worker/at_rest.h"
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 
