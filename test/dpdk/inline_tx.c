@@ -314,6 +314,23 @@ inline_tx__a_program_that_left_rings(void **state)
 	assert_int_equal(rig_await(&qp_a->scq, dev_b, dev_b).wr_id, 1);
 }
 
+/*
+ * While the service thread sleeps until a wake-up, it does not see the timer of an inline transmit.
+ * So the post rings, and the doorbell wakes the thread.
+ */
+static void
+inline_tx__a_post_rings_while_the_service_thread_sleeps(void **state)
+{
+	(void)state;
+	post_singly(HABIT);
+	rig_drive(dev_a);
+	queue(qp_a, 1, 8);
+	atomic_store(&worker_a()->is_unattended, true);
+	assert_false(send_now(qp_a));
+	ring(qp_a);
+	await(qp_a, 1);
+}
+
 static void
 inline_tx__a_port_that_is_not_there_is_left_alone(void **state)
 {
@@ -392,6 +409,7 @@ main(void)
 		cmocka_unit_test(inline_tx__while_another_drives_a_post_rings),
 		cmocka_unit_test(inline_tx__behind_a_doorbell_a_post_rings),
 		cmocka_unit_test(inline_tx__a_program_that_left_rings),
+		cmocka_unit_test(inline_tx__a_post_rings_while_the_service_thread_sleeps),
 		cmocka_unit_test(inline_tx__a_port_that_is_not_there_is_left_alone),
 		cmocka_unit_test(inline_tx__an_answer_leaves_before_the_acknowledgement),
 	};

@@ -47,7 +47,8 @@ uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
 
 /*
  * Whether a post may be transmitted inline: nothing is to be sent before it, and the application
- * drives the worker.
+ * drives the worker. If the service thread sleeps until a wake-up, a doorbell must wake it, because
+ * it would not see the timer of the post.
  */
 static bool
 can_send_inline(const struct uroce_worker *worker)
@@ -58,6 +59,7 @@ can_send_inline(const struct uroce_worker *worker)
 	       uroce_loopback_has_room(&worker->loopback) &&
 	       (!worker->tx.active_head || worker->delayed_ack.is_on) &&
 	       !atomic_load_explicit(&worker->doorbells, memory_order_relaxed) &&
+	       !atomic_load_explicit(&worker->is_unattended, memory_order_relaxed) &&
 	       worker->now_ns - app_ns < DRIVEN_NS && !uroce_tx_is_lost(worker) &&
 	       uroce_worker_may_transmit(worker);
 }
