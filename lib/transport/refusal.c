@@ -55,7 +55,11 @@ breaks(struct uroce_refusal *refusal, int mask, struct rule rule)
 
 #define BREAKS(...) breaks(refusal, mask, (struct rule){ __VA_ARGS__ })
 
-/* Find the first attribute in the mask of a modify whose value is out of its range. */
+/*
+ * Find the first attribute in the mask of a modify whose value is out of its range.
+ * @param refusal  output, only if there is such an attribute: the reason why the modify is refused
+ * @return whether there is such an attribute
+ */
 static bool
 find_value(struct uroce_refusal *refusal, const struct uroce_qpc_limits *limits,
 	   const struct ibv_qp_attr *attr, int mask)

@@ -56,8 +56,8 @@ addr_of(const union ibv_gid *gid, uint16_t port)
 }
 
 /*
- * Create an id and bind it. While uroced's connection manager starts again, the calls fail after
- * some seconds, and then they are repeated.
+ * Create an id and bind it. If uroced's connection manager needs more than 10 s to start again, both
+ * calls fail with -EIO, and this function repeats them.
  */
 static uint32_t
 create_bound(struct user *user, uint16_t port)

@@ -198,12 +198,12 @@ try_cmds_here(struct uroce_worker *worker)
 }
 
 /*
- * Whether a command leaves something to do for the service thread, so that this thread must be
- * woken. A command about a QP that leaves the worker at rest leaves nothing in most cases, and a
- * thread that wakes then would take the CPU from a program that connects many QPs. But after a
- * command that makes a QP start or stop receiving, a thread that sleeps until a wake-up must check
- * its workers once: the frames that the command received may have been for another worker, and the
- * peer of a memif port may have connected again, with rings that cannot wake the thread yet.
+ * Whether a command leaves something to do for the service thread, so that the service thread must
+ * be woken. Most commands about a QP leave the worker at rest. If they woke the service thread, it
+ * would take the CPU from a program that connects many QPs. A command that makes a QP start or stop
+ * receiving is an exception: it wakes a service thread that sleeps until a wake-up. The command may
+ * have received frames for another worker. Or the peer of a memif port has connected again, and no
+ * wake-up is armed for its new rings.
  */
 static bool
 leaves_work(const struct uroce_cmd *cmd, const struct uroce_worker *worker, bool is_at_rest)

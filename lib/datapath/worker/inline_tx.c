@@ -47,8 +47,8 @@ uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
 
 /*
  * Whether a post may be transmitted inline: nothing is to be sent before it, and the application
- * drives the worker. If the service thread sleeps until a wake-up, a doorbell must wake it, because
- * it would not see the timer of the post.
+ * drives the worker. A service thread that sleeps until a wake-up does not see a timer that an
+ * inline transmit sets. So a post rings a doorbell then, which wakes the service thread.
  */
 static bool
 can_send_inline(const struct uroce_worker *worker)
