@@ -28,6 +28,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(TOP, 'usertools'))
+from orphans import adopt_orphans, find_children  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, cpu_of, inside  # noqa: E402
 
 LSAN_SUPPRESSIONS = os.path.join(TOP, 'test/failures/lsan-suppressions')
@@ -242,30 +243,20 @@ def files_in(folder, pattern=''):
         return set()
 
 
-def namespaces(pids):
-    """The network namespaces of processes. A process that has ended has none."""
-    seen = set()
-    for pid in pids:
-        try:
-            seen.add(os.readlink(f'/proc/{pid}/ns/net'))
-        except OSError:
-            pass
-    return seen
-
-
 def sockets(name):
     with open('/proc/net/unix', encoding='ascii', errors='replace') as file:
         return {line.split()[-1] for line in file if name in line}
 
 
-def check_remains(name, own, made, before):
+def check_remains(name, own, before):
     """Check that nothing remains. Other programs may use the machine, so only names with the lab's prefix count."""
     left = {
         'hugepage file': files_in('/dev/hugepages') - before,
         'file': {path for folder in ('/run/dpdk', '/var/run/dpdk', '/tmp', '/dev/shm')
                  for path in files_in(folder, own)},
         'socket': sockets(own) | sockets(f'uroce-lab-{os.getpid()}-'),
-        'namespace': made & namespaces(filter(str.isdigit, os.listdir('/proc'))),
+        # A namespace lives as long as a process in it.
+        'process': find_children(),
     }
     left = {kind: seen for kind, seen in left.items() if seen}
     expect(f'{name}: nothing stays behind', not left, left)
@@ -275,11 +266,10 @@ def run_case(case, perf):
     port, test, break_it = case
     name = name_of(case)
     before = files_in('/dev/hugepages')
-    lab, made = Lab(), set()
+    lab = Lab()
     own = os.path.basename(os.path.dirname(lab.path('.')))
     try:
         pair = Pair(lab, perf, port, test)
-        made = namespaces(process.pid for process in lab.processes) - namespaces(['self'])
         broken_at, survivors = break_it(lab, pair)
         for end in survivors:
             # In a bidirectional test both ends send requests.
@@ -289,7 +279,7 @@ def run_case(case, perf):
         tell('FAIL', f'{name}: {error}')
     finally:
         lab.close()
-    check_remains(name, own, made, before)
+    check_remains(name, own, before)
 
 
 def main():
@@ -309,6 +299,7 @@ def main():
     os.environ['LSAN_OPTIONS'] = f'suppressions={LSAN_SUPPRESSIONS}'
     os.environ['UBSAN_OPTIONS'] = 'halt_on_error=1:print_stacktrace=1'
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    adopt_orphans()
     for case in chosen:
         run_case(case, args.perf)
     print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skip']} skipped")

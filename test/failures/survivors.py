@@ -36,6 +36,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(TOP, 'usertools'))
+from orphans import adopt_orphans, find_children  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, cpu_of, inside  # noqa: E402
 
 LSAN_SUPPRESSIONS = os.path.join(TOP, 'test/failures/lsan-suppressions')
@@ -381,20 +382,6 @@ def run_ends(args, lab, case):
     return words
 
 
-def namespaces():
-    """The namespaces of all descendants of this process."""
-    found = set()
-    for path in glob.glob('/proc/[0-9]*/ns/net'):
-        try:
-            with open(f'/proc/{path.split("/")[2]}/stat', encoding='utf-8') as file:
-                parent = int(file.read().rsplit(')', 1)[1].split()[1])
-            if parent == os.getpid():
-                found.add(os.readlink(path))
-        except OSError:
-            continue
-    return found
-
-
 def run(args, case):
     for _ in range(ATTEMPTS - 1):
         try:
@@ -407,12 +394,16 @@ def run(args, case):
 def run_once(args, case):
     lab = Lab()
     try:
-        return run_ends(args, lab, case)
+        words = run_ends(args, lab, case)
     finally:
         lab.close()
-        left = [process.pid for process in lab.processes if process.poll() is None]
-        if left or namespaces() or os.path.exists(lab.folder):
-            print(f'FAIL  {case.name}: the lab has left {left or namespaces() or lab.folder}')
+    # A namespace lives as long as a process in it.
+    left = find_children()
+    if lab.folder and os.path.exists(lab.folder):
+        left.append(lab.folder)
+    if left:
+        raise Failure(f'the lab has left {", ".join(left)}')
+    return words
 
 
 def parse():
@@ -432,6 +423,7 @@ def parse():
 def main():
     args = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    adopt_orphans()
     passed = failed = skipped = 0
     for case in map(Case, CASES):
         if args.names and not any(case.name.startswith(name) for name in args.names):
