@@ -20,19 +20,23 @@
 
 #include <rte_cycles.h>
 
-#define RESOLVE_MS 20000
 /*
- * limit in seconds for each step of connecting: the address, the route, and the answer of the peer;
- * rdma_cm itself would repeat a REQ for 69 s
+ * limit in seconds for each step of connecting: the address, the route, the answer of the peer, and
+ * its next connection request; rdma_cm itself would repeat a REQ for 69 s
  */
-#define ANSWER_S  60
-#define REQUEST_S 10 /* limit in seconds for the wait for the next connection request */
-#define RNR_RETRY 7  /* RNR retry count that means: retry without limit */
+#define STEP_S 60
 /*
- * ACK timeout (0.54 s), encoded, and retry count of the connection over which the two sides
- * exchange lines
+ * time in milliseconds in which the host of the peer must reply to ARP or ND; less than STEP_S, so
+ * that the library reports the failure
  */
-#define EXCHANGE_TIMEOUT_CODE 17
+#define RESOLVE_MS 50000
+#define RNR_RETRY  7 /* RNR retry count that means: retry without limit */
+/*
+ * ACK timeout (2.1 s), encoded, and retry count of the connection over which the two sides exchange
+ * lines. A peer on a busy host may not run for many seconds. So the connection fails only after
+ * 69 s without a response.
+ */
+#define EXCHANGE_TIMEOUT_CODE 19
 #define EXCHANGE_RETRIES      7
 #define REFUSAL_LEN           148 /* length of the private data of a REJ */
 /* first word of the private data by which uroce-perf recognises its connection requests */
@@ -104,11 +108,11 @@ resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 	if (uroce_cm_resolve_addr(id, (struct sockaddr *)&cm->self, (struct sockaddr *)&cm->server,
 				  RESOLVE_MS) != 0)
 		return cm_failed("resolve the address");
-	if (cm_event_await(cm, RDMA_CM_EVENT_ADDR_RESOLVED, ANSWER_S, &event) != 0)
+	if (cm_event_await(cm, RDMA_CM_EVENT_ADDR_RESOLVED, STEP_S, &event) != 0)
 		return -1;
 	if (uroce_cm_resolve_route(id, RESOLVE_MS) != 0)
 		return cm_failed("resolve the route");
-	return cm_event_await(cm, RDMA_CM_EVENT_ROUTE_RESOLVED, ANSWER_S, &event);
+	return cm_event_await(cm, RDMA_CM_EVENT_ROUTE_RESOLVED, STEP_S, &event);
 }
 
 /*
@@ -204,7 +208,7 @@ refusal_of(struct cm *cm, const struct hello *hello, uint32_t number)
 static struct rdma_cm_id *
 await_request(struct cm *cm, uint32_t number)
 {
-	const unsigned limit_s = number == CM_EXCHANGE ? CM_EVENT_NO_LIMIT : REQUEST_S;
+	const unsigned limit_s = number == CM_EXCHANGE ? CM_EVENT_NO_LIMIT : STEP_S;
 	struct cm_event event;
 
 	while (cm_event_await(cm, RDMA_CM_EVENT_CONNECT_REQUEST, limit_s, &event) == 0) {
@@ -258,7 +262,7 @@ cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_
 	 */
 	if (!cm->is_client && id->ps == RDMA_PS_UDP)
 		return 0;
-	if (cm_event_await(cm, RDMA_CM_EVENT_ESTABLISHED, ANSWER_S, &event) != 0)
+	if (cm_event_await(cm, RDMA_CM_EVENT_ESTABLISHED, STEP_S, &event) != 0)
 		return -1;
 	if (number == CM_EXCHANGE)
 		cm->exchange = id;
