@@ -3,6 +3,7 @@
  * Ends EAL. rte_eal_cleanup() unmaps EAL's heap, and the interrupt handles of ports are in it.
  * EAL's interrupt thread goes on, and would fault if a peer of a memif port disconnects meanwhile.
  * So the interrupt thread is stopped before rte_eal_cleanup(), in a callback that does not return.
+ * The callback waits for a semaphore, because the sandbox of uroced refuses pause().
  */
 
 /* before DPDK 23.11 the calls about interrupt sources are experimental */
@@ -15,12 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_interrupts.h>
 
 static sem_t has_stopped;
+static sem_t never; /* nothing posts it */
 
 static void
 stop_here(void *arg)
@@ -28,7 +29,7 @@ stop_here(void *arg)
 	(void)arg;
 	(void)sem_post(&has_stopped);
 	for (;;)
-		(void)pause();
+		(void)sem_wait(&never);
 }
 
 /*
@@ -42,7 +43,8 @@ register_stop(struct rte_intr_handle *handle)
 {
 	const int fd = eventfd(1, EFD_CLOEXEC);
 
-	return fd >= 0 && sem_init(&has_stopped, 0, 0) == 0 && rte_intr_fd_set(handle, fd) == 0 &&
+	return fd >= 0 && sem_init(&has_stopped, 0, 0) == 0 && sem_init(&never, 0, 0) == 0 &&
+	       rte_intr_fd_set(handle, fd) == 0 &&
 	       rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) == 0 &&
 	       rte_intr_callback_register(handle, stop_here, NULL) == 0;
 }
