@@ -27,10 +27,10 @@
 #include "datapath/net/gid_table.h"
 #include "datapath/net/mcast_group.h"
 #include "datapath/port/fault_guard.h"
-#include "datapath/net/neigh.h"
 #include "datapath/net/perf_mgt.h"
 #include "datapath/udp/udp_port.h"
 #include "datapath/device/qpn.h"
+#include "datapath/worker/own_reply.h"
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 #include "wire/build.h"
@@ -300,39 +300,6 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 }
 
 /*
- * Reply to ARP, ND and pings for the device's own addresses.
- * @return whether the frame was consumed
- */
-static bool
-reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
-{
-	uint32_t len = mbuf->data_len;
-
-	if (!worker->dev->neigh || mbuf->nb_segs != 1)
-		return false;
-	if (uroce_neigh_input(worker->dev->neigh, rte_pktmbuf_mtod(mbuf, uint8_t *), &len,
-			      len + rte_pktmbuf_tailroom(mbuf),
-			      worker->now_ns) != UROCE_NEIGH_REPLY)
-		return false;
-	mbuf->data_len = (uint16_t)len;
-	mbuf->pkt_len = len;
-	mbuf->ol_flags = 0;
-	uroce_tx_push(worker, mbuf);
-	return true;
-}
-
-/* Send the response to a Get(ClassPortInfo) in the mbuf of the request. */
-static void
-answer_class_port_info(struct uroce_worker *worker, struct rte_mbuf *mbuf,
-		       const struct uroce_pkt *pkt)
-{
-	uroce_count(&worker->stats.verdict[UROCE_VERDICT_DATAGRAM], 1);
-	uroce_perf_mgt_reply(pkt);
-	mbuf->ol_flags = 0;
-	uroce_tx_push(worker, mbuf);
-}
-
-/*
  * Whether an embedder gets a frame with this verdict back, because the frame may not be RoCE for
  * this device.
  */
@@ -443,7 +410,7 @@ dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_ver
 		out->nb_foreign++;
 		out->foreign_bytes += mbuf->pkt_len;
 	}
-	if (verdict == UROCE_VERDICT_NOT_ROCE && reply_non_roce(worker, mbuf))
+	if (verdict == UROCE_VERDICT_NOT_ROCE && uroce_own_reply_to_non_roce(worker, mbuf))
 		return;
 	if (out->rest && !is_ours)
 		out->rest[out->nb_rest++] = mbuf;
@@ -461,7 +428,7 @@ act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, en
 	enum uroce_verdict verdict = parse_verdict;
 
 	if (rx->verdict[at] == ANSWERED) {
-		answer_class_port_info(worker, mbuf, &rx->pkt[at]);
+		uroce_own_reply_class_port_info(worker, mbuf, &rx->pkt[at]);
 		return;
 	}
 	if (parse_verdict == UNDECIDED && rx->wqp[at]) {
