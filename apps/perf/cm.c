@@ -33,8 +33,8 @@
 #define RNR_RETRY  7 /* RNR retry count that means: retry without limit */
 /*
  * ACK timeout (2.1 s), encoded, and retry count of the connection over which the two sides exchange
- * lines. A peer on a busy host may not run for many seconds. So the connection fails only after
- * 69 s without a response.
+ * lines of text. The connection fails after 69 s without a response, because the process of the
+ * peer may get no CPU for many seconds on a busy host.
  */
 #define EXCHANGE_TIMEOUT_CODE 19
 #define EXCHANGE_RETRIES      7

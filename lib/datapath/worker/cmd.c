@@ -200,10 +200,11 @@ try_cmds_here(struct uroce_worker *worker)
 /*
  * Whether a command leaves something to do for the service thread, so that the service thread must
  * be woken. Most commands about a QP leave the worker at rest. If they woke the service thread, it
- * would take the CPU from a program that connects many QPs. A command that makes a QP start or stop
- * receiving is an exception: it wakes a service thread that sleeps until a wake-up. The command may
- * have received frames for another worker. Or the peer of a memif port has connected again, and no
- * wake-up is armed for its new rings.
+ * would take the CPU from a program that connects many QPs.
+ *
+ * A command that makes a QP start or stop receiving also wakes a service thread that sleeps until a
+ * wake-up. Such a command first receives all frames of the port, and some of them may be for another
+ * worker. A memif peer that has connected again has new rings, for which no wake-up is armed.
  */
 static bool
 leaves_work(const struct uroce_cmd *cmd, const struct uroce_worker *worker, bool is_at_rest)
