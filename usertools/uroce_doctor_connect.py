@@ -16,8 +16,9 @@ from uroce_ports import AF_PACKET_RING, built
 from uroce_target import FAULT, NOTE, OK, Finding
 
 PROGRAM = built('build/apps/uroce-connect')
-ANSWER_S = 10     # time for the answer to a request, in which a lost one is repeated twice
-HANG_S = 90       # a program that takes longer hangs
+ANSWER_S = 10     # time for the answer to a request, in which a lost one is repeated twice; the user may change it
+START_S = 60      # time for the start and the end of uroce-connect, which only a hang exceeds
+NB_STEPS = 5      # steps with an answer of the peer, and the end of the connection
 
 # Reasons of a REJ [IBA 12.6.7.2].
 NO_LISTENER, STALE, REFUSED = 8, 10, 28
@@ -64,6 +65,10 @@ def device_of(target):
 def endpoint(target):
     address, port = target.connect
     return f'[{address}]:{port}' if ':' in address else f'{address}:{port}'
+
+
+def answer_s(target):
+    return target.timeout or ANSWER_S
 
 
 def on_link(target):
@@ -128,7 +133,7 @@ def of_silence(target):
     can_ask = target.interface or target.is_udp
     outcome = ask_device(dataclasses.replace(target, peer=target.connect[0])) if can_ask else None
     why, remedy = SILENCES.get(outcome, SILENCES[None])
-    yield Finding(FAULT, 'connection', f'{endpoint(target)} does not answer connection requests for {ANSWER_S} s: {why}', remedy)
+    yield Finding(FAULT, 'connection', f'{endpoint(target)} does not answer connection requests for {answer_s(target)} s: {why}', remedy)
 
 
 def of_connection(target, step):
@@ -179,8 +184,8 @@ def connection(target):
         return
     spec, eal = device_of(target)
     try:
-        done = subprocess.run([PROGRAM, *eal, '--', f'--uroce={spec}', f'--timeout={ANSWER_S}', endpoint(target)],
-                              capture_output=True, text=True, check=False, timeout=HANG_S)
+        done = subprocess.run([PROGRAM, *eal, '--', f'--uroce={spec}', f'--timeout={answer_s(target)}', endpoint(target)],
+                              capture_output=True, text=True, check=False, timeout=START_S + NB_STEPS * answer_s(target))
     except (OSError, subprocess.TimeoutExpired) as error:
         yield Finding(FAULT, 'connection', f'cannot be tried: {error}', 'uroce-connect --help')
         return

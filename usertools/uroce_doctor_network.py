@@ -250,15 +250,15 @@ def source_of(target):
 
 def ask_device(target):
     """Send the peer RoCEv2 requests. @return the outcome of them, see uroce_probe and uroce_probe_socket"""
-    source = source_of(target)
+    source, timeout = source_of(target), target.timeout or roce.TIMEOUT_S
     if not source:
         return roce.SILENT
     if not target.is_udp:
-        return roce.ask(target.interface, source, target.peer)
-    outcome = sockets.ask(source, target.peer)
+        return roce.ask(target.interface, source, target.peer, timeout)
+    outcome = sockets.ask(source, target.peer, timeout=timeout)
     if outcome == sockets.UNKNOWN and target.interface:
         try:
-            outcome = roce.ask(target.interface, source, target.peer)
+            outcome = roce.ask(target.interface, source, target.peer, timeout)
         except OSError:
             pass    # the device that has the port gets the responses
     return outcome

@@ -6,7 +6,9 @@ nothing:
 
   Get(ClassPortInfo)  of performance management [IBA 13.4.8.1, 16.1]; uroce, uroced and the RDMA core of Linux answer
   REQ                 of connection management [IBA 12.6.5] for a service ID that nobody can have; a connection manager
-                      answers with REJ, reason 8. It is sent if nothing answers the first request.
+                      answers with REJ, reason 8. It is sent if nothing has answered the first request.
+
+A response to any of the requests is waited for until the time limit of the whole.
 
 ask() sends IP packets, and sees all frames of an interface, which needs CAP_NET_RAW. uroce_probe_socket.py has another way.
 """
@@ -25,8 +27,9 @@ PORT = 4791
 # port. PROHIBITED: a router or the peer refuses the packet. REFUSED_HERE: a rule of this host does. SILENT: no response.
 ANSWERED, CM_ANSWERED, CLOSED, PROHIBITED, REFUSED_HERE, SILENT = (
     'answered', 'CM answered', 'closed', 'prohibited', 'refused here', 'silent')
-WAIT_S = 0.5      # timeout of the response to a request
-REQUESTS = 3      # requests of a kind without a response after which there is none
+RESEND_S = 0.5    # greatest time between two requests
+REQUESTS = 3      # requests of a kind
+TIMEOUT_S = 3     # time limit of the response, which the user may change
 
 ETH_P_ALL = 0x0003
 ETH_P_IP, ETH_P_IPV6, ETH_P_VLAN = 0x0800, 0x86dd, 0x8100
@@ -174,17 +177,28 @@ def outcome_of(frame, packet, request):
     return None
 
 
-def await_outcome(link, packet, request):
-    end = time.monotonic() + WAIT_S
+def turns(requests, timeout):
+    """The requests in the order in which they are sent. Each is given with the time when the wait for a response ends, and
+    with those that were sent before.
+    """
+    order = [request for request in requests for _ in range(REQUESTS)]
+    gap, end = min(RESEND_S, timeout / len(order)), time.monotonic() + timeout
+    for number, request in enumerate(order, 1):
+        now = time.monotonic()
+        yield request, max(end, now + gap) if number == len(order) else now + gap, order[:number]
+
+
+def await_outcome(link, packet, requests, end):
     while select.select([link], [], [], max(0, end - time.monotonic()))[0]:
-        found = outcome_of(link.recv(65536), packet, request)
+        frame = link.recv(65536)
+        found = next(filter(None, (outcome_of(frame, packet, request) for request in requests)), None)
         if found:
             return found
     return None
 
 
-def ask(interface, source, peer):
-    """Send the requests to the peer, until there is an outcome.
+def ask(interface, source, peer, timeout=TIMEOUT_S):
+    """Send the requests to the peer, until there is an outcome, or the timeout has passed, in seconds.
     @return the outcome
     @raise OSError: the sockets cannot be opened
     """
@@ -202,15 +216,14 @@ def ask(interface, source, peer):
             guard.bind(('', PORT))    # else this host answers the response with "port unreachable"
         except OSError:
             pass    # a device of this host has the port
-        for request in requests_to(source, peer):
+        for request, end, sent in turns(requests_to(source, peer), timeout):
             # The kernel would choose an identification of 0.
             packet = packet_of(source, peer, sport, request.mad, random.randrange(1, 65536))
-            for _ in range(REQUESTS):
-                try:
-                    out.sendto(packet, (peer, 0))
-                except OSError:
-                    return REFUSED_HERE
-                found = await_outcome(link, packet, request)
-                if found:
-                    return found
+            try:
+                out.sendto(packet, (peer, 0))
+            except OSError:
+                return REFUSED_HERE
+            found = await_outcome(link, packet, sent, end)
+            if found:
+                return found
     return SILENT

@@ -72,7 +72,7 @@ def outcome_of(error):
     return UNREACHABLE if code in HOST_CODES[origin] else probe.PROHIBITED
 
 
-def read_outcome(opened, request):
+def read_outcome(opened, requests):
     error = read_error(opened)
     if error:
         return outcome_of(error)
@@ -80,13 +80,12 @@ def read_outcome(opened, request):
         mad = probe.mad_of(opened.recv(65536, socket.MSG_DONTWAIT))
     except OSError:    # the error that was read above, or one that the queue has by now
         return None
-    return request.outcome if mad and request.is_answered_by(mad) else None
+    return next((request.outcome for request in requests if mad and request.is_answered_by(mad)), None)
 
 
-def await_outcome(opened, request):
-    end = time.monotonic() + probe.WAIT_S
+def await_outcome(opened, requests, end):
     while select.select([opened], [], [], max(0, end - time.monotonic()))[0]:
-        found = read_outcome(opened, request)
+        found = read_outcome(opened, requests)
         if found:
             return found
     return None
@@ -107,8 +106,8 @@ def send(opened, data, peer):
     return refusal
 
 
-def ask(source, peer, interface=None):
-    """Send the requests to the peer, until there is an outcome.
+def ask(source, peer, interface=None, timeout=probe.TIMEOUT_S):
+    """Send the requests to the peer, until there is an outcome, or the timeout has passed, in seconds.
     @return the outcome
     @raise OSError: no socket can be opened at the source address
     """
@@ -120,11 +119,10 @@ def ask(source, peer, interface=None):
             raise
         opened, has_port = open_socket(source, 0, interface), False
     with opened:
-        for request in probe.requests_to(source, peer):
+        for request, end, sent in probe.turns(probe.requests_to(source, peer), timeout):
             packet = probe.packet_of(source, peer, opened.getsockname()[1], request.mad, 0)
             payload = packet[len(packet) - probe.UDP_LEN + 8:]
-            for _ in range(probe.REQUESTS):
-                found = send(opened, payload, (peer, probe.PORT)) or await_outcome(opened, request)
-                if found:
-                    return found
+            found = send(opened, payload, (peer, probe.PORT)) or await_outcome(opened, sent, end)
+            if found:
+                return found
     return probe.SILENT if has_port else UNKNOWN

@@ -43,6 +43,7 @@ class Target:
     eal: list = dataclasses.field(default_factory=list)
     peer: str = None
     connect: tuple = None      # address and port of a listener
+    timeout: int = None        # time limit of a response of the peer, in seconds; None: that of each check
     sysfs: str = '/sys'
     proc: str = '/proc'
     dev: str = '/dev'

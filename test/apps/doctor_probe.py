@@ -6,17 +6,17 @@ import struct
 import subprocess
 import sys
 
-from doctor_rig import BUILD, CONNECT, TOOLS, Listener, Net, Script, diagnosis, drop, expect
+from doctor_rig import BUILD, CONNECT, PATIENT, TOOLS, Listener, Net, Script, diagnosis, drop, expect
 from uroce_ports import inside
 import uroce_probe
 
 CHECK_CAPTURE = os.path.join(BUILD, 'test', 'check-capture')
 SOURCE, PEER = '192.0.2.1', '192.0.2.2'
 
-# A device that has a connection manager and nothing else. It answers a REQ with REJ [IBA 12.6.7], for reason 8. As over rxe,
-# its responses over IPv6 have no checksum of UDP.
+# A device that has a connection manager and nothing else. It answers a REQ with REJ [IBA 12.6.7], for reason 8, after a delay in
+# seconds that it may be given. As over rxe, its responses over IPv6 have no checksum of UDP.
 CM_ALONE = '''
-import socket, struct
+import socket, struct, time
 import uroce_probe as probe
 own, family = sys.argv[1], socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
 with socket.socket(family, socket.SOCK_DGRAM) as opened:
@@ -30,6 +30,7 @@ with socket.socket(family, socket.SOCK_DGRAM) as opened:
         _, kind, _, method, _, _, transaction, attribute, _, _ = probe.MAD.unpack_from(mad)
         if (kind, method, attribute) != (probe.CLASS_CM, probe.SEND, probe.REQ):
             continue
+        time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
         head = probe.MAD.pack(1, probe.CLASS_CM, 2, probe.SEND, 0, 0, transaction, 0x12, 0, 0)
         rej = head + struct.pack('!I4sBBH', 0, mad[24:28], 0, 0, 8)
         packet = probe.packet_of(own, sender[0], probe.PORT, rej.ljust(probe.MAD_LEN, b'\\0'), 0)
@@ -42,7 +43,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import uroce_probe as probe, uroce_probe_socket as sockets
 probe.requests_to = lambda source, peer: (probe.connection_request(source, peer),)
-print(probe.ask('roce0', *sys.argv[2:4]), sockets.ask(*sys.argv[2:4]), sep=', ')
+source, peer, timeout = *sys.argv[2:4], int(sys.argv[5])
+print(probe.ask('roce0', source, peer, timeout), sockets.ask(source, peer, timeout=timeout), sep=', ')
 '''
 
 
@@ -67,12 +69,15 @@ def test_connection_manager(lab):
     net = Net(lab)
     with Script(lab, net.hosts[1], CM_ALONE, (), PEER):
         words = f'the connection manager of {PEER} answers on UDP port 4791 (REJ: no listener)'
-        diagnosis('a peer that answers requests of connection management alone', 0, words, net, 'roce0', '--peer', PEER)
-        diagnosis('the same by UDP sockets', 0, words, net, 'udp', '--peer', PEER)
+        diagnosis('a peer that answers requests of connection management alone', 0, words, net, 'roce0', '--peer', PEER, *PATIENT)
+        diagnosis('the same by UDP sockets', 0, words, net, 'udp', '--peer', PEER, *PATIENT)
+    with Script(lab, net.hosts[1], CM_ALONE, (), PEER, str(2 * uroce_probe.TIMEOUT_S)):
+        diagnosis('a peer that answers after the default timeout', 0, words, net, 'roce0', '--peer', PEER, *PATIENT)
+        diagnosis('the same by UDP sockets', 0, words, net, 'udp', '--peer', PEER, *PATIENT)
     net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
     with Script(lab, net.hosts[1], CM_ALONE, (), '2001:db8::2'):
-        diagnosis('the same over IPv6', 0, 'the connection manager of 2001:db8::2 answers', net, 'udp', '--peer', '2001:db8::2')
-        diagnosis('and as a port of DPDK', 0, 'the connection manager of 2001:db8::2 answers', net, 'roce0', '--peer', '2001:db8::2')
+        diagnosis('the same over IPv6', 0, 'the connection manager of 2001:db8::2 answers', net, 'udp', '--peer', '2001:db8::2', *PATIENT)
+        diagnosis('and as a port of DPDK', 0, 'the connection manager of 2001:db8::2 answers', net, 'roce0', '--peer', '2001:db8::2', *PATIENT)
 
 
 def test_real_connection_manager(lab):
@@ -82,8 +87,8 @@ def test_real_connection_manager(lab):
         return
     net = Net(lab)
     with Listener(lab, net.hosts[1], PEER):
-        done = subprocess.run([*inside(net.hosts[0]), sys.executable, '-c', ASK_CM, TOOLS, SOURCE, PEER], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run([*inside(net.hosts[0]), sys.executable, '-c', ASK_CM, TOOLS, SOURCE, PEER, *PATIENT],
+                              capture_output=True, text=True, check=False)
         expect('a real connection manager answers the REQ', done.stdout == 'CM answered, CM answered\n', done.stdout + done.stderr)
 
 

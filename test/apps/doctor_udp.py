@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from doctor_rig import CONNECT, DOCTOR, NOBODY, UROCED, Net, Script, all_said, diagnosis, drop, expect, run, start_device
+from doctor_rig import CONNECT, DOCTOR, NOBODY, PATIENT, UROCED, Net, Script, all_said, diagnosis, drop, expect, run, start_device
 from uroce_ports import inside
 from uroce_target import FAULT, NOTE, Target, target_of
 import uroce_doctor_udp as udp
@@ -161,7 +161,7 @@ def test_unprivileged(lab):
         net = Net(lab)
         net.prefix = NOBODY
         start_device(lab, net.hosts[1])
-        diagnosis('udp: a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, *peer)
+        diagnosis('udp: a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, *peer, *PATIENT)
 
 
 def test_offload(lab):
@@ -199,7 +199,7 @@ def test_connections(lab):
             ('a device of this host answers', ['--peer', '127.0.0.1'], 0, 'a device of 127.0.0.1 answers on UDP port 4791'),
             ('the device itself', ['--peer', '127.0.0.2'], 0, '127.0.0.2 is the address of the device itself'),
             ('no device of this host', ['--peer', '127.0.0.9'], 0, 'UDP port 4791 passes, but 127.0.0.9 has no RoCE device')):
-        found, text = run(inside(host), ['udp,addr=127.0.0.2', *words, '--', '--no-huge'])
+        found, text = run(inside(host), ['udp,addr=127.0.0.2', *words, *PATIENT, '--', '--no-huge'])
         all_said.append(text)
         expect(f'udp: {what}', found == status and said in text, text)
     listener.terminate()

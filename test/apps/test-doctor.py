@@ -18,7 +18,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import doctor_rig  # noqa: E402
-from doctor_rig import DOCTOR, SOURCE, TOOLS, UROCED, Listener, Net, all_said, diagnosis, expect, start_device  # noqa: E402
+from doctor_rig import DOCTOR, PATIENT, SOURCE, TOOLS, UROCED, Listener, Net, all_said, diagnosis, expect, start_device  # noqa: E402
 import doctor_config  # noqa: E402
 import doctor_machine  # noqa: E402
 import doctor_nic  # noqa: E402
@@ -76,13 +76,13 @@ def test_port_4791(lab):
         print('skip    a device answers: uroced is not built')
         return
     start_device(lab, net.hosts[1])
-    diagnosis('a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, 'roce0', '--peer', '192.0.2.2')
+    diagnosis('a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, 'roce0', '--peer', '192.0.2.2', *PATIENT)
     lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=1')
-    diagnosis('a device answers, and no ping', 0, 'it answers no echo', net, 'roce0', '--peer', '192.0.2.2')
+    diagnosis('a device answers, and no ping', 0, 'it answers no echo', net, 'roce0', '--peer', '192.0.2.2', *PATIENT)
     lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=0')
     net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
     start_device(lab, net.hosts[1])
-    diagnosis('a device answers over IPv6', 0, 'a device of 2001:db8::2 answers', net, 'roce0', '--peer', '2001:db8::2')
+    diagnosis('a device answers over IPv6', 0, 'a device of 2001:db8::2 answers', net, 'roce0', '--peer', '2001:db8::2', *PATIENT)
 
 
 def test_refused_ports(lab):
@@ -122,18 +122,19 @@ def test_connections(lab):
     diagnosis('no route', 1, 'no route to 198.51.100.1 by roce0', net, 'roce0', '--connect', '198.51.100.1:7471')
     diagnosis('no device', 1, 'UDP port 4791 passes, and there is no RoCE device now', net, *to)
     with Listener(lab, net.hosts[1], '192.0.2.2'):
-        diagnosis('a listener', 0, 'connected to 192.0.2.2:7471, and disconnected again', net, *to)
-        diagnosis('its source address', 0, 'source       192.0.2.1:', net, *to)
+        diagnosis('a listener', 0, 'connected to 192.0.2.2:7471, and disconnected again', net, *to, *PATIENT)
+        diagnosis('its source address', 0, 'source       192.0.2.1:', net, *to, *PATIENT)
         diagnosis('another port', 1, '192.0.2.2:7472 answers with REJ, reason 8: no listener', net, 'roce0', '--connect',
-                  '192.0.2.2:7472')
-        diagnosis('what to type', 1, 'uroce-stat --cm', net, 'roce0', '--connect', '192.0.2.2:7472')
+                  '192.0.2.2:7472', *PATIENT)
+        diagnosis('what to type', 1, 'uroce-stat --cm', net, 'roce0', '--connect', '192.0.2.2:7472', *PATIENT)
     with Listener(lab, net.hosts[1], '192.0.2.2', '--refuse'):
-        diagnosis('a listener that refuses', 1, "reason 28: refused by the peer's program", net, *to)
+        diagnosis('a listener that refuses', 1, "reason 28: refused by the peer's program", net, *to, *PATIENT)
     with Listener(lab, net.hosts[1], '192.0.2.2', '--datagram'):
-        diagnosis('a datagram service', 1, 'a service at 192.0.2.2:7471 takes datagrams only', net, *to)
+        diagnosis('a datagram service', 1, 'a service at 192.0.2.2:7471 takes datagrams only', net, *to, *PATIENT)
     net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
     with Listener(lab, net.hosts[1], '[2001:db8::2]'):
-        diagnosis('a listener over IPv6', 0, 'connected to [2001:db8::2]:7471', net, 'roce0', '--connect', '[2001:db8::2]:7471')
+        diagnosis('a listener over IPv6', 0, 'connected to [2001:db8::2]:7471', net, 'roce0', '--connect', '[2001:db8::2]:7471',
+                  *PATIENT)
         diagnosis('no address of the family', 1, 'no route to 192.0.2.2 by roce0', net, *to)
 
 
@@ -145,7 +146,7 @@ def test_connections_of_uroced(lab):
     net = Net(lab)
     start_device(lab, net.hosts[1], '--no-cm')
     diagnosis('uroced there with --no-cm', 1, 'but nobody serves connection management', net, 'roce0', '--connect',
-              '192.0.2.2:7471')
+              '192.0.2.2:7471', '--timeout', '20')
     net = Net(lab)
     path = start_device(lab, net.hosts[0], '--no-cm')
     diagnosis('uroced here with --no-cm', 1, 'this uroced serves no connection management', net, f'uroced,socket={path}',
@@ -154,7 +155,7 @@ def test_connections_of_uroced(lab):
     path = start_device(lab, net.hosts[0])
     with Listener(lab, net.hosts[1], '192.0.2.2'):
         diagnosis('uroced here', 0, 'connected to 192.0.2.2:7471', net, f'uroced,socket={path}', '--connect',
-                  '192.0.2.2:7471')
+                  '192.0.2.2:7471', *PATIENT)
 
 
 def test_outcomes():
@@ -289,6 +290,10 @@ def test_arguments():
             ('port 0', ['roce0', '--connect', '192.0.2.2:0'], 'is not ADDRESS:PORT'),
             ('a connection over no port', ['--connect', '192.0.2.2:1'], '--connect needs a port'),
             ('a connection over loopback', ['loopback', '--connect', '192.0.2.2:1'], '--connect needs a port'),
+            ('a timeout of nothing', ['lo', '--peer', '192.0.2.2', '--timeout', '0'], 'allowed: 1 to 3600 seconds'),
+            ('a timeout that is too long', ['lo', '--peer', '192.0.2.2', '--timeout', '3601'], 'allowed: 1 to 3600 seconds'),
+            ('a timeout that is no number', ['lo', '--peer', '192.0.2.2', '--timeout', '1.5'], 'allowed: 1 to 3600 seconds'),
+            ('a timeout without a peer', ['lo', '--timeout', '5'], 'needs --peer or --connect'),
             ('an unknown option', ['--hlep'], '--hlep: unknown option')):
         done = subprocess.run([DOCTOR, *words], capture_output=True, text=True,
                               check=False)
