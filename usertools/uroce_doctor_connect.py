@@ -18,7 +18,7 @@ from uroce_target import FAULT, NOTE, OK, Finding
 PROGRAM = built('build/apps/uroce-connect')
 ANSWER_S = 10     # time for the answer to a request, in which a lost one is repeated twice; the user may change it
 START_S = 60      # time for the start and the end of uroce-connect, which only a hang exceeds
-NB_STEPS = 5      # steps with an answer of the peer, and the end of the connection
+NB_STEPS = 5      # steps that wait for the peer: address, route, connection, datagram service, disconnection
 
 # Reasons of a REJ [IBA 12.6.7.2].
 NO_LISTENER, STALE, REFUSED = 8, 10, 28

@@ -15,7 +15,7 @@ USERSPACE_DRIVERS = (VFIO, 'igb_uio', UIO)
 # Drivers that the kernel and DPDK can use at the same time. mlx5_core.sf is the one of scalable functions.
 SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mlx5_core.sf', 'mana')
 MLX5_DRIVERS = ('mlx5_core', 'mlx5_core.sf')
-# Drivers that may have another device of the IOMMU group while vfio has this one.
+# Drivers of Linux that may have another device of the IOMMU group while vfio has this one. None: the device has no driver.
 HARMLESS_IN_GROUP = (None, VFIO, 'pci-stub', 'pcieport')
 PCI_BRIDGE = '0x0604'    # beginning of the class of bridges, which vfio leaves out of account
 NOIOMMU = 'vfio-noiommu'    # name of the IOMMU group that vfio makes without an IOMMU

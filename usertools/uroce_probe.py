@@ -8,7 +8,7 @@ nothing:
   REQ                 of connection management [IBA 12.6.5] for a service ID that nobody can have; a connection manager
                       answers with REJ, reason 8. It is sent if nothing has answered the first request.
 
-A response to any of the requests is waited for until the time limit of the whole.
+ask() waits for a response to any of the requests, from its start until its time limit.
 
 ask() sends IP packets, and sees all frames of an interface, which needs CAP_NET_RAW. uroce_probe_socket.py has another way.
 """
@@ -178,8 +178,8 @@ def outcome_of(frame, packet, request):
 
 
 def turns(requests, timeout):
-    """The requests in the order in which they are sent. Each is given with the time when the wait for a response ends, and
-    with those that were sent before.
+    """Yield the requests in the order in which they are sent. Each request comes with the time at which the wait for a response
+    ends, and with the list of all requests that are sent by then.
     """
     order = [request for request in requests for _ in range(REQUESTS)]
     gap, end = min(RESEND_S, timeout / len(order)), time.monotonic() + timeout

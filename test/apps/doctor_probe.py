@@ -13,8 +13,8 @@ import uroce_probe
 CHECK_CAPTURE = os.path.join(BUILD, 'test', 'check-capture')
 SOURCE, PEER = '192.0.2.1', '192.0.2.2'
 
-# A device that has a connection manager and nothing else. It answers a REQ with REJ [IBA 12.6.7], for reason 8, after a delay in
-# seconds that it may be given. As over rxe, its responses over IPv6 have no checksum of UDP.
+# A device that has a connection manager and nothing else. It answers a REQ with a REJ [IBA 12.6.7], reason 8. The second argument
+# of the program, if any, is the delay of this response in seconds. The responses over IPv6 have no UDP checksum, as those of rxe.
 CM_ALONE = '''
 import socket, struct, time
 import uroce_probe as probe

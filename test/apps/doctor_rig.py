@@ -26,7 +26,8 @@ from uroce_ports import LabError, inside  # noqa: E402
 UROCED = os.path.join(BUILD, 'apps', 'uroced', 'uroced')
 CONNECT = os.path.join(BUILD, 'apps', 'uroce-connect')
 HANG_S = 300    # only a hang takes longer
-# Options for a response of a program, which may get no CPU for seconds. What responds to nothing is not asked with them.
+# Options of uroce-doctor if a test expects a response of a program, because the program may get no CPU for seconds. A test that
+# expects no response leaves them out, because it would wait for the whole time.
 PATIENT = '--timeout', str(HANG_S // 2)
 NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all',
           '--no-new-privs']
